@@ -1,0 +1,1 @@
+"""CPython bytecode, read only: canonical instructions, their control and data flow."""
