@@ -11,7 +11,7 @@ from .versions import Raw
 
 _OPNAMES: dict[int, str] = {number: name for name, number in versions.opcode.opmap.items()}
 _CACHES: dict[str, int] = versions.cache_sizes()
-_TABLE = versions.TABLES.get(versions.VERSION, {})
+_TABLE: dict[str, versions.Row] = versions.TABLES.get(versions.VERSION, {})
 _CACHE: dict[int, tuple[weakref.ref[CodeType], Code]] = {}  # by identity: equal code objects may hold different constants
 
 
@@ -92,6 +92,8 @@ def _drafts(code: CodeType) -> list[_Draft]:
         parts = _TABLE.get(raw.name)
         if parts is None:
             raise DecodeError(f"{code.co_qualname}: no row for opcode {raw.name} at {raw.pc}")
+        if callable(parts):
+            parts = parts(raw.arg)
         if not parts:
             if prefix < 0:
                 prefix = raw.pc

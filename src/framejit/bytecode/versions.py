@@ -91,6 +91,16 @@ def format_value(code: CodeType, raw: Raw) -> Decoded:
     return raw.arg, (CONVERSIONS[raw.arg & 3], bool(raw.arg & 4)), -1
 
 
+Row = tuple[Part, ...] | Callable[[int], tuple[Part, ...]]  # a function where the raw argument picks the parts
+TESTS = ("TRUE", "FALSE", "NONE", "NOT_NONE")
+INTRINSICS_1 = (
+    "PRINT IMPORT_STAR STOPITERATION_ERROR ASYNC_GEN_WRAP UNARY_POSITIVE LIST_TO_TUPLE TYPEVAR PARAMSPEC TYPEVARTUPLE "
+    "SUBSCRIPT_GENERIC TYPEALIAS"
+)
+INTRINSICS_2 = "PREP_RERAISE_STAR TYPEVAR_WITH_BOUND TYPEVAR_WITH_CONSTRAINTS SET_FUNCTION_TYPE_PARAMS SET_TYPEPARAM_DEFAULT"
+INTRINSIC_OPS = ("STOPITERATION_ERROR", "ASYNC_GEN_WRAP", "UNARY_POSITIVE", "LIST_TO_TUPLE", "PREP_RERAISE_STAR")
+
+
 def one(op: str, decode: Decoder = none) -> tuple[Part, ...]:
     return (Part(op, decode),)
 
@@ -109,7 +119,7 @@ NUMBERED = (
 NAMED = "STORE_GLOBAL DELETE_GLOBAL LOAD_NAME STORE_NAME DELETE_NAME STORE_ATTR DELETE_ATTR IMPORT_NAME IMPORT_FROM"
 
 # EXTENDED_ARG, CACHE, KW_NAMES, PRECALL and CALL_KW are folded in by decode.py: they stand for no canonical op of their own.
-COMMON: dict[str, tuple[Part, ...]] = {
+COMMON: dict[str, Row] = {
     **{name: one(name) for name in PLAIN.split()},
     **{name: one(name, number) for name in NUMBERED.split()},
     **{name: one(name, name_at(0)) for name in NAMED.split()},
@@ -130,7 +140,7 @@ COMMON: dict[str, tuple[Part, ...]] = {
     "SEND": one("SEND", forward),
 }
 
-PY311: dict[str, tuple[Part, ...]] = {
+PY311: dict[str, Row] = {
     **COMMON,
     **{name: one(name) for name in "UNARY_POSITIVE LIST_TO_TUPLE ASYNC_GEN_WRAP PREP_RERAISE_STAR IMPORT_STAR PRINT_EXPR".split()},
     "KW_NAMES": (),
@@ -143,11 +153,92 @@ PY311: dict[str, tuple[Part, ...]] = {
     "FORMAT_VALUE": one("FORMAT_VALUE", format_value),
     "JUMP_IF_FALSE_OR_POP": one("JUMP_IF_FALSE_OR_POP", forward),
     "JUMP_IF_TRUE_OR_POP": one("JUMP_IF_TRUE_OR_POP", forward),
-    **{f"POP_JUMP_FORWARD_IF_{test}": one(f"POP_JUMP_IF_{test}", forward) for test in ("TRUE", "FALSE", "NONE", "NOT_NONE")},
-    **{f"POP_JUMP_BACKWARD_IF_{test}": one(f"POP_JUMP_IF_{test}", backward_checked) for test in ("TRUE", "FALSE", "NONE", "NOT_NONE")},
+    **{f"POP_JUMP_FORWARD_IF_{test}": one(f"POP_JUMP_IF_{test}", forward) for test in TESTS},
+    **{f"POP_JUMP_BACKWARD_IF_{test}": one(f"POP_JUMP_IF_{test}", backward_checked) for test in TESTS},
 }
 
-TABLES: dict[tuple[int, int], dict[str, tuple[Part, ...]]] = {(3, 11): PY311}
+
+def intrinsic(operands: int, names: str) -> Callable[[int], tuple[Part, ...]]:
+    """Canonical op by the number of an intrinsic function: one of its own, else CALL_INTRINSIC with its name."""
+    table = names.split()
+
+    def row(index: int) -> tuple[Part, ...]:
+        name = table[index - 1]
+        if name in INTRINSIC_OPS:
+            return one(name)
+        return one("CALL_INTRINSIC", fixed(name, operands))
+
+    return row
+
+
+def high(code: CodeType, raw: Raw) -> Decoded:
+    return raw.arg >> 4, raw.arg >> 4, -1
+
+
+def low(code: CodeType, raw: Raw) -> Decoded:
+    return raw.arg & 15, raw.arg & 15, -1
+
+
+def super_name(code: CodeType, raw: Raw) -> Decoded:
+    return raw.arg >> 1 & 1, code.co_names[raw.arg >> 2], -1
+
+
+def resume_where(code: CodeType, raw: Raw) -> Decoded:
+    return raw.arg, raw.arg & 3, -1
+
+
+def conversion(code: CodeType, raw: Raw) -> Decoded:
+    return raw.arg, CONVERSIONS[raw.arg], -1
+
+
+PY312: dict[str, Row] = {
+    **COMMON,
+    **{name: one(name) for name in "LOAD_LOCALS CLEANUP_THROW END_SEND".split()},
+    "KW_NAMES": (),
+    "LOAD_CLOSURE": one("LOAD_FAST", number),
+    "LOAD_FAST_CHECK": one("LOAD_FAST", number),
+    "LOAD_FAST_AND_CLEAR": one("LOAD_FAST_AND_CLEAR", number),
+    "LOAD_FROM_DICT_OR_DEREF": one("LOAD_FROM_DICT_OR_DEREF", number),
+    "LOAD_FROM_DICT_OR_GLOBALS": one("LOAD_FROM_DICT_OR_GLOBALS", name_at(0)),
+    "LOAD_ATTR": lambda arg: one("LOAD_METHOD" if arg & 1 else "LOAD_ATTR", name_at(1)),
+    "LOAD_SUPER_ATTR": lambda arg: one("LOAD_SUPER_METHOD" if arg & 1 else "LOAD_SUPER_ATTR", super_name),
+    "COMPARE_OP": one("COMPARE_OP", compare_at(4)),
+    "BINARY_SLICE": (Part("BUILD_SLICE", fixed(2, 2)), Part("BINARY_SUBSCR", none)),
+    "STORE_SLICE": (Part("BUILD_SLICE", fixed(2, 2)), Part("STORE_SUBSCR", none)),
+    "FORMAT_VALUE": one("FORMAT_VALUE", format_value),
+    "RETURN_CONST": (Part("LOAD_CONST", const), Part("RETURN_VALUE", none)),
+    "END_FOR": one("END_FOR", fixed(2, 2)),
+    "CALL_INTRINSIC_1": intrinsic(1, INTRINSICS_1),
+    "CALL_INTRINSIC_2": intrinsic(2, INTRINSICS_2),
+    **{f"POP_JUMP_IF_{test}": one(f"POP_JUMP_IF_{test}", forward) for test in TESTS},
+}
+
+PY313: dict[str, Row] = {
+    **{name: row for name, row in PY312.items() if name not in ("KW_NAMES", "LOAD_CLOSURE", "FORMAT_VALUE")},
+    "CALL_KW": one("CALL", fixed(())),  # the same
+    "RESUME": one("RESUME", resume_where),
+    "TO_BOOL": one("TO_BOOL"),
+    "COMPARE_OP": lambda arg: one("COMPARE_OP", compare_at(5)) + (one("TO_BOOL") if arg & 16 else ()),
+    "LOAD_FAST_LOAD_FAST": (Part("LOAD_FAST", high), Part("LOAD_FAST", low)),
+    "STORE_FAST_LOAD_FAST": (Part("STORE_FAST", high), Part("LOAD_FAST", low)),
+    "STORE_FAST_STORE_FAST": (Part("STORE_FAST", high), Part("STORE_FAST", low)),
+    "CONVERT_VALUE": one("CONVERT_VALUE", conversion),
+    "FORMAT_SIMPLE": one("FORMAT_VALUE", fixed(("", False))),
+    "FORMAT_WITH_SPEC": one("FORMAT_VALUE", fixed(("", True), 4)),
+    "MAKE_FUNCTION": one("MAKE_FUNCTION", fixed(0)),
+    "SET_FUNCTION_ATTRIBUTE": one("SET_FUNCTION_ATTRIBUTE", number),
+    "END_FOR": one("END_FOR", fixed(1, 1)),
+}
+
+TABLES: dict[tuple[int, int], dict[str, Row]] = {(3, 11): PY311, (3, 12): PY312, (3, 13): PY313}
+# What the interpreter keeps for itself: co_code never shows it.
+INTERNAL = ("INTERPRETER_EXIT", "EXIT_INIT_CHECK", "RESERVED", "ENTER_EXECUTOR")
+
+
+def raw_opcodes() -> tuple[str, ...]:
+    """The opcodes of the running Python that compiled code can hold (pseudo opcodes and instrumented forms left out)."""
+    return tuple(name for name, number in opcode.opmap.items()
+                 if number < 256 and name not in INTERNAL and not name.startswith("INSTRUMENTED_"))
 
 
 def cache_sizes() -> dict[str, int]:

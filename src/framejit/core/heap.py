@@ -1,0 +1,111 @@
+"""The trail and the heap: all state of a capture that an undone instruction must give back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from framejit.core.value import Ref
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
+
+
+class Trail:
+    """A journal of writes to dicts and of undo actions; `mark()` and `rollback(mark)`."""
+
+    __slots__ = ("log",)
+
+    def __init__(self) -> None:
+        self.log: list[tuple[Any, Any, Any]] = []
+
+    def mark(self) -> int:
+        """The present end of the journal."""
+        return len(self.log)
+
+    def put(self, table: dict[Any, Any], key: Any, value: Any) -> None:
+        """Write `table[key] = value` so that it can be undone."""
+        self.log.append((table, key, table.get(key, MISSING)))
+        table[key] = value
+
+    def on_undo(self, action: Callable[[], None]) -> None:
+        """Have `action` called when the journal is rolled back past this point."""
+        self.log.append((None, action, None))
+
+    def rollback(self, mark: int) -> None:
+        """Undo everything since `mark`, last first."""
+        log = self.log
+        while len(log) > mark:
+            table, key, old = log.pop()
+            if table is None:
+                key()
+            elif old is MISSING:
+                table.pop(key, None)
+            else:
+                table[key] = old
+
+
+class Heap:
+    """Fields of every `Ref`: `fields[ref][key]` now, `initial[ref][key]` as first read from the real object.
+
+    Field keys are: an attribute name (str) for entries of the instance dict, a member descriptor for slots, and for the
+    storage of built-in types the constants below. A value MISSING means known to be absent.
+    """
+
+    __slots__ = ("trail", "fields", "initial", "written")
+
+    ITEMS = ("items",)  # list: tuple of Values; dict, set: dict of key -> (key Value, Value)
+    APPENDED = ("appended",)  # list of which only the end was touched: values appended to the unread base
+
+    def __init__(self, trail: Trail):
+        self.trail = trail
+        self.fields: dict[Ref, dict[Any, Any]] = {}
+        self.initial: dict[Ref, dict[Any, Any]] = {}
+        self.written: dict[Ref, dict[Any, None]] = {}  # ref -> fields written, in order of first write
+
+    def new(self, cls: type, fields: dict[Any, Any] | None = None) -> Ref:
+        """A virtual object with these fields."""
+        ref = Ref(cls)
+        self.trail.put(self.fields, ref, dict(fields) if fields else {})
+        return ref
+
+    def _table(self, tables: dict[Ref, dict[Any, Any]], ref: Ref) -> dict[Any, Any]:
+        found = tables.get(ref)
+        if found is None:
+            found = {}
+            self.trail.put(tables, ref, found)
+        return found
+
+    def get(self, ref: Ref, field: Any) -> Any:
+        """The field's present value, or None when it was neither read nor written yet."""
+        table = self.fields.get(ref)
+        return None if table is None else table.get(field)
+
+    def load(self, ref: Ref, field: Any, value: Any) -> Any:
+        """Remember what the real object holds in a field (a read, not an effect)."""
+        self.trail.put(self._table(self.initial, ref), field, value)
+        self.trail.put(self._table(self.fields, ref), field, value)
+        return value
+
+    def set(self, ref: Ref, field: Any, value: Any) -> None:
+        """Write a field: an effect if the object is real."""
+        self.trail.put(self._table(self.fields, ref), field, value)
+        if ref.path is not None:
+            writes = self._table(self.written, ref)
+            if field not in writes:
+                self.trail.put(writes, field, None)
+
+    def fields_of(self, ref: Ref) -> dict[Any, Any]:
+        """All fields known of an object."""
+        return self.fields.get(ref) or {}
+
+    def initial_of(self, ref: Ref, field: Any) -> Any:
+        """What the real object held in a field before the region, None if never read."""
+        table = self.initial.get(ref)
+        return None if table is None else table.get(field)
+
+    def dirty(self) -> Iterator[tuple[Ref, list[Any]]]:
+        """Real objects with written fields, in order of their first write."""
+        for ref, writes in self.written.items():
+            if not ref.virtual:
+                yield ref, list(writes)
+

@@ -1,0 +1,168 @@
+"""The trace: graph, inputs, guards and heap of one capture, all behind one trail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+from framejit.core.errors import Retrace
+from framejit.core.guard import PREDICATES, Guard
+from framejit.core.heap import MISSING, Heap, Trail
+from framejit.core.path import Path, Roots
+from framejit.core.value import Node, Number, Value
+
+
+class Input:
+    """A graph input: its placeholder and where the program finds it."""
+
+    __slots__ = ("node", "path", "real", "value")
+
+    def __init__(self, node: torch.fx.Node, path: Path, real: Any, value: Value):
+        self.node, self.path, self.real, self.value = node, path, real, value
+
+
+_META_KEYS: dict[Any, int] = {}
+
+
+def meta_key(fake: torch.Tensor) -> int:
+    """A small integer standing for a fake tensor's metadata; equal metadata, equal integer.
+
+    0 stands for metadata that cannot be compared (symbolic sizes, sparse layouts): never cached.
+    """
+    if fake.layout is not torch.strided:
+        return 0
+    shape, stride = tuple(fake.shape), fake.stride()
+    if not all(type(size) is int for size in shape) or not all(type(size) is int for size in stride):
+        return 0
+    key = (
+        shape, stride, fake.dtype, fake.device, fake.requires_grad, fake.is_leaf, fake.storage_offset(),
+        fake.is_conj(), fake.is_neg(), fake.is_inference(), fake._is_view(),
+    )  # fmt: skip
+    return _META_KEYS.setdefault(key, len(_META_KEYS) + 1)
+
+
+class Trace:
+    """Everything one capture has recorded so far."""
+
+    def __init__(self, share_fakes: bool = True) -> None:
+        self.roots = Roots()
+        self.trail = Trail()
+        self.heap = Heap(self.trail)
+        self.guards: dict[Any, Guard] = {}
+        self.type_rows: dict[tuple[type, str], Any] = {}
+        self.graph = torch.fx.Graph()
+        self.shape_env = ShapeEnv()
+        self.fake_mode = FakeTensorMode(shape_env=self.shape_env, allow_non_fake_inputs=False)
+        self.inputs: dict[Path, Input] = {}
+        self.known: dict[int, Value] = {}  # id(real object) -> its value, for aliasing
+        self.alive: list[Any] = []  # keeps the ids above valid
+        self.flags: dict[str, bool] = {}  # mutates, random, modes: what the graph does beyond computing
+        self.operators: dict[str, int] = {"count": 0}
+        self.tainted = False
+        self.share_fakes = share_fakes
+        self.cache: dict[Any, Any] = {}
+        self.shared: set[int] = set()
+
+    # -- guards ---------------------------------------------------------------------------------------------------
+
+    def guard(self, path: Path | None, predicate: str, operand: Any = None, origin: Any = None) -> None:
+        """Record a fact; the first one asked for of several equal ones stays."""
+        key = (path, predicate, type(operand), operand if operand.__hash__ is not None and _plain(operand) else id(operand))
+        if key not in self.guards:
+            self.trail.put(self.guards, key, Guard(path, predicate, operand, origin))
+
+    def guard_type_attr(self, cls: type, name: str, found: Any, origin: Any = None) -> None:
+        """Record that looking `name` up along the MRO of `cls` gives `found` (MISSING: nothing)."""
+        key = (cls, name)
+        if key not in self.type_rows:
+            self.trail.put(self.type_rows, key, found)
+            self.trail.put(self.guards, ("type", key), Guard(None, "TYPE_ATTR", (cls, name, found), origin))
+
+    # -- the graph ------------------------------------------------------------------------------------------------
+
+    def placeholder(self, path: Path, real: Any, value: Value, example: Any, name: str = "arg") -> torch.fx.Node:
+        """A new graph input fed from `path`."""
+        graph = self.graph
+        first = next((n for n in graph.nodes if n.op != "placeholder"), None)
+        if first is None:
+            node = graph.placeholder(name)
+        else:
+            with graph.inserting_before(first):
+                node = graph.placeholder(name)
+        node.meta["example_value"] = example
+        self.trail.put(self.inputs, path, Input(node, path, real, value))
+        self.trail.on_undo(lambda: graph.erase_node(node))
+        return node
+
+    def node(self, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], example: Any, where: Any = None) -> torch.fx.Node:
+        """Append an operator to the graph."""
+        graph = self.graph
+        node = graph.create_node(op, target, args, kwargs)
+        node.meta["example_value"] = example
+        if where is not None:
+            node.meta["where"] = where
+        self.trail.on_undo(lambda: graph.erase_node(node))
+        self.trail.put(self.operators, "count", self.operators["count"] + 1)
+        return node
+
+    def flag(self, name: str) -> None:
+        """Note what the graph does: `mutates`, `random`, `modes`."""
+        if not self.flags.get(name):
+            self.trail.put(self.flags, name, True)
+
+    def touch(self, action: Callable[[], Any]) -> Any:
+        """Run an operator that changes fake tensors in place; undoing it later taints the trace."""
+        self.trail.on_undo(self._taint)
+        return action()
+
+    def _taint(self) -> None:
+        self.tainted = True
+
+    def check_shared(self, node: Node) -> None:
+        """Before `node` is mutated: its fake must not stand for other nodes too, else start over unshared."""
+        if self.share_fakes and (id(node.fake) in self.shared or node.fake._is_view()):
+            raise Retrace("unshared_fakes")
+
+    # -- aliasing -------------------------------------------------------------------------------------------------
+
+    def remember(self, real: Any, value: Value) -> None:
+        """Note the value that stands for a real object, so that a second path to it finds the same value."""
+        self.alive.append(real)
+        self.trail.put(self.known, id(real), value)
+
+    def __str__(self) -> str:
+        lines = [f"{str(guard)}" for guard in self.guards.values()]
+        return "\n".join([*lines, str(self.graph)])
+
+    def check(self) -> None:
+        """Raise AssertionError when an invariant of the trace is broken."""
+        self.graph.lint()
+        for guard in self.guards.values():
+            if guard.predicate not in PREDICATES:
+                raise AssertionError(f"guard with unknown predicate: {guard}")
+        for path, entry in self.inputs.items():
+            if entry.path is not path:
+                raise AssertionError(f"input {entry.node} is filed under another path: {path}")
+        for table in self.heap.fields.values():
+            for field, value in table.items():
+                if value is None:
+                    raise AssertionError(f"heap field {field} is None")
+
+    def number_inputs(self) -> list[Number]:
+        """The numbers that feed the graph."""
+        return [entry.value for entry in self.inputs.values() if isinstance(entry.value, Number)]
+
+
+_PLAIN = (int, float, str, bytes, bool, type(None), complex)
+
+
+def _plain(operand: Any) -> bool:
+    return type(operand) in _PLAIN
+
+
+__all__ = ["MISSING", "Input", "Trace", "meta_key"]

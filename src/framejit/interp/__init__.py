@@ -1,0 +1,1 @@
+"""The symbolic interpreter of canonical bytecode."""

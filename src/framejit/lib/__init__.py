@@ -1,0 +1,1 @@
+"""Plain Python bodies of C functions, captured in place of the originals."""

@@ -1,0 +1,1 @@
+"""From a trace and its exit to a program of the machine."""

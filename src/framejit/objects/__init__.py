@@ -1,0 +1,1 @@
+"""CPython's Objects/, symbolically: one model per Python type family."""

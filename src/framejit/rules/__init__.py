@@ -1,0 +1,1 @@
+"""Tables of callables that capture knows by name."""
