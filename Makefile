@@ -11,13 +11,12 @@ PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 SOURCES := $(wildcard csrc/*.c csrc/*.cpp csrc/*.h csrc/*.def) setup.py pyproject.toml
 SAY = @printf '\n==> %s\n'
 
-.PHONY: help demo test lint format build clean
+.PHONY: help demo test lint build clean
 
 help:
 	@echo "make demo    embed a hundred sentences eagerly and compiled, compare, and train a classifier head"
 	@echo "make test    linters, type checks and the whole test suite"
 	@echo "make lint    the linters and type checks alone"
-	@echo "make format  format the Python and C++ sources in place"
 	@echo "make build   the C++ core, in place"
 	@echo "make clean   remove what the other targets made"
 
@@ -36,11 +35,6 @@ lint: $(VENV)/.core $(VENV)/.dev
 	@$(VENV)/bin/mypy
 	$(SAY) "import layers"
 	@$(VENV)/bin/lint-imports
-
-format: $(VENV)/.dev
-	$(SAY) "formatting src, tests, examples and csrc"
-	@$(VENV)/bin/ruff format
-	@$(VENV)/bin/clang-format -i $(filter csrc/%,$(SOURCES))
 
 build: $(VENV)/.core
 
