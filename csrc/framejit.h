@@ -1,0 +1,108 @@
+/* The interface between the frame machinery (C, CPython's internals) and the register machine (C++). */
+#ifndef FRAMEJIT_H
+#define FRAMEJIT_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Tables -----------------------------------------------------------------------------------------------------
+ * ops.def     FJ_OP(NAME, "operand spec", "doc")           every machine instruction, exits included
+ * opaque.def  FJ_OPAQUE(NAME, "stack effect", "doc")       the kinds of the OPAQUE exit
+ * Exits are performed by the frame machinery and are marked FJ_EXIT_OP(NAME, "spec", "doc") in ops.def; fj_run stops
+ * in front of them. Both macros must be defined by whoever includes ops.def. */
+typedef enum {
+#define FJ_OP(name, spec, doc) FJ_##name,
+#define FJ_EXIT_OP(name, spec, doc) FJ_##name,
+#include "ops.def"
+#undef FJ_OP
+#undef FJ_EXIT_OP
+    FJ_OP_COUNT
+} FJOp;
+
+typedef enum {
+#define FJ_OPAQUE(name, effect, doc) FJ_OPAQUE_##name,
+#include "opaque.def"
+#undef FJ_OPAQUE
+    FJ_OPAQUE_COUNT
+} FJOpaque;
+
+/* What happens to the value that a CALLEE returns to its caller. */
+typedef enum {
+    FJ_RESULT_PUSH,  /* push it */
+    FJ_RESULT_INIT,  /* it must be None (else TypeError); push the extra register */
+    FJ_RESULT_DROP,  /* drop it, push nothing */
+    FJ_RESULT_TRUTH, /* push True or False by its truth */
+    FJ_RESULT_BOOL,  /* it must be a bool (else TypeError); push it */
+    FJ_RESULT_COUNT
+} FJResult;
+
+/* ---- Frames ----------------------------------------------------------------------------------------------------- */
+/* What a program may read of the frame it runs in; all references are borrowed. */
+typedef struct {
+    PyObject **slots; /* locals, cells, free variables, stack: one array, NULL for empty */
+    int nslots;
+    PyObject *globals, *builtins;
+    PyObject *func;    /* the function of the frame */
+    PyObject *handled; /* exc_info->exc_value: NULL or None when nothing is handled */
+    PyObject *locals;  /* the namespace of a class body or of module code, else NULL */
+} FJFrame;
+
+/* ---- Programs (machine.cpp) -------------------------------------------------------------------------------------
+ * An instruction is packed as its op followed by its operands in the order of the spec, one int32 each; an operand of
+ * kind * or K or D is its length followed by its items. */
+typedef struct {
+    PyObject_HEAD
+    int32_t *words;
+    int32_t *starts; /* words + starts[i] is instruction i */
+    int32_t count, nregs;
+    PyObject *consts; /* tuple */
+    uint64_t hits;    /* counted by fj_run when a run that began at 0 reaches an exit */
+    char dead;        /* a weak constant has died: never run again */
+} FJProgram;
+
+static inline const int32_t *fj_instr(PyObject *program, int at) {
+    FJProgram *p = (FJProgram *)program;
+    return p->words + p->starts[at];
+}
+
+int fj_is_program(PyObject *obj);
+/* Borrowed; NULL without an exception when a weak constant has died. */
+PyObject *fj_program_const(PyObject *program, int index);
+
+enum {
+    FJ_DONE,   /* regs are filled; *at is the index of an exit instruction */
+    FJ_MISS,   /* a check failed; nothing has happened; no exception set */
+    FJ_REPLAY, /* an operator of the graph raised an Exception, nothing was written: cleared, run the frame natively */
+    FJ_ERROR   /* exception set. *at: the instruction of the exit sequence to perform first (see ON_ERROR), or -1: throw
+                  at the region's own pc with the frame as it is */
+};
+
+/* Runs instructions from `start` up to the next exit. The registers own their references (NULL: empty); the caller
+ * passes them all NULL when it starts at 0, and clears them afterwards whatever is returned.
+ * ON_ERROR L (an ordinary op; L = -1 turns it off) sets the exit sequence for later failures in the same run; such a
+ * sequence ends in RAISE with register -1, which stands for the exception that is set. */
+int fj_run(PyObject *program, FJFrame *frame, PyObject **regs, int start, int *at);
+
+/* Adds Program, OPS, tensor_check, torch_state, ... to the module; 0 or -1. */
+int fj_machine_init(PyObject *module);
+
+/* ---- Services of the frame machinery for the machine ------------------------------------------------------------ */
+extern PyObject *fj_null;    /* _C.NULL: an empty slot */
+extern PyObject *fj_missing; /* _C.MISSING: an absent attribute or key */
+
+/* Switches the hook of this thread off or on and returns what it was: around graph calls, CHECK_PY, CALL, ... */
+int fj_hook_set(int enabled);
+
+/* A real generator or coroutine of `func` that is suspended in front of `pc` with these slots (borrowed; NULL: empty).
+ * pc is that of the RESUME after a yield; the slots hold the stack without the value that is to be sent. */
+PyObject *fj_build_generator(PyObject *func, int pc, PyObject **slots, int nslots);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
