@@ -246,4 +246,4 @@ def cache_sizes() -> dict[str, int]:
     entries: Any = opcode._inline_cache_entries  # type: ignore[attr-defined]
     if isinstance(entries, dict):
         return {name: entries.get(name, 0) for name in opcode.opmap}
-    return {name: entries[number] for name, number in opcode.opmap.items()}
+    return {name: entries[number] for name, number in opcode.opmap.items() if number < 256}
