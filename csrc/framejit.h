@@ -11,22 +11,22 @@ extern "C" {
 #endif
 
 /* ---- Tables -----------------------------------------------------------------------------------------------------
- * ops.def     FJ_OP(NAME, "operand spec", "doc")           every machine instruction, exits included
- * opaque.def  FJ_OPAQUE(NAME, "stack effect", "doc")       the kinds of the OPAQUE exit
- * Exits are performed by the frame machinery and are marked FJ_EXIT_OP(NAME, "spec", "doc") in ops.def; fj_run stops
- * in front of them. Both macros must be defined by whoever includes ops.def. */
+ * ops.def has a row FJ_OP(NAME, "operand spec", "doc") for every machine instruction, exits included, and a row
+ * FJ_OPAQUE(NAME, "stack effect") for every kind of the OPAQUE exit. fj_run stops in front of exits. */
 typedef enum {
-#define FJ_OP(name, spec, doc) FJ_##name,
-#define FJ_EXIT_OP(name, spec, doc) FJ_##name,
+#define FJ_OP(name, spec, doc) FJ_OP_##name,
+#define FJ_OPAQUE(name, effect)
 #include "ops.def"
 #undef FJ_OP
-#undef FJ_EXIT_OP
+#undef FJ_OPAQUE
     FJ_OP_COUNT
 } FJOp;
 
 typedef enum {
-#define FJ_OPAQUE(name, effect, doc) FJ_OPAQUE_##name,
-#include "opaque.def"
+#define FJ_OP(name, spec, doc)
+#define FJ_OPAQUE(name, effect) FJ_OPAQUE_##name,
+#include "ops.def"
+#undef FJ_OP
 #undef FJ_OPAQUE
     FJ_OPAQUE_COUNT
 } FJOpaque;
@@ -55,27 +55,19 @@ typedef struct {
 /* ---- Programs (machine.cpp) -------------------------------------------------------------------------------------
  * An instruction is packed as its op followed by its operands in the order of the spec, one int32 each; an operand of
  * kind * or K or D is its length followed by its items. */
-typedef struct {
-    PyObject_HEAD
-    int32_t *words;
-    int32_t *starts; /* words + starts[i] is instruction i */
-    int32_t count, nregs;
-    PyObject *consts; /* tuple */
-    uint64_t hits;    /* counted by fj_run when a run that began at 0 reaches an exit */
-    char dead;        /* a weak constant has died: never run again */
-} FJProgram;
-
-static inline const int32_t *fj_instr(PyObject *program, int at) {
-    FJProgram *p = (FJProgram *)program;
-    return p->words + p->starts[at];
-}
-
 int fj_is_program(PyObject *obj);
+/* A weak constant has died: the program never runs again. */
+int fj_program_dead(PyObject *program);
+int fj_program_nregs(PyObject *program);
+/* The packed instruction, op first. */
+const int32_t *fj_program_instr(PyObject *program, int at);
+/* Of an exit: one byte per register, nonzero when something after it still needs the register. */
+const uint8_t *fj_program_live(PyObject *program, int at);
 /* Borrowed; NULL without an exception when a weak constant has died. */
 PyObject *fj_program_const(PyObject *program, int index);
 
 enum {
-    FJ_DONE,   /* regs are filled; *at is the index of an exit instruction */
+    FJ_EXIT,   /* regs are filled; *at is the index of an exit instruction */
     FJ_MISS,   /* a check failed; nothing has happened; no exception set */
     FJ_REPLAY, /* an operator of the graph raised an Exception, nothing was written: cleared, run the frame natively */
     FJ_ERROR   /* exception set. *at: the instruction of the exit sequence to perform first (see ON_ERROR), or -1: throw
@@ -83,7 +75,8 @@ enum {
 };
 
 /* Runs instructions from `start` up to the next exit. The registers own their references (NULL: empty); the caller
- * passes them all NULL when it starts at 0, and clears them afterwards whatever is returned.
+ * passes them all NULL when it starts at 0, and clears them afterwards whatever is returned. A run that begins at 0 and
+ * reaches an exit counts as a hit.
  * ON_ERROR L (an ordinary op; L = -1 turns it off) sets the exit sequence for later failures in the same run; such a
  * sequence ends in RAISE with register -1, which stands for the exception that is set. */
 int fj_run(PyObject *program, FJFrame *frame, PyObject **regs, int start, int *at);
