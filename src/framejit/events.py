@@ -54,10 +54,16 @@ class CaptureEnd(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class GraphCaptured(Event):
+    """A graph goes to its backend, which may change it: whoever wants its text makes it now."""
+
+    graph: Any
+
+
+@dataclass(frozen=True, slots=True)
 class GraphCompiled(Event):
     """A backend compiled a graph of that many operators."""
 
-    graph: Any
     operators: int
     backend: str
     seconds: float

@@ -12,13 +12,20 @@ from weakref import WeakValueDictionary
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """What `framejit.compile` was asked for; `backend` is a registered name or a callable."""
+    """What `framejit.compile` was asked for.
+
+    `backend` is a registered name or a callable, `name` a label handed to the backend, `recompile_limit` replaces the
+    setting of that name, and configurations with different `isolation` objects share no regions.
+    """
 
     backend: str | Callable[..., Any] = "inductor"
     fullgraph: bool = False
     dynamic: bool | None = None
     mode: str | None = None
     options: tuple[tuple[str, Any], ...] = field(default=())
+    name: str | None = None
+    recompile_limit: int | None = None
+    isolation: object = None
 
     @property
     def backend_name(self) -> str:
@@ -32,7 +39,8 @@ class CompileOptions:
         return (
             (self.backend is other.backend or (isinstance(self.backend, str) and self.backend == other.backend))
             and (self.fullgraph, self.dynamic, self.mode) == (other.fullgraph, other.dynamic, other.mode)
-            and self.dynamic is other.dynamic
+            and (self.name, self.recompile_limit) == (other.name, other.recompile_limit)
+            and self.isolation is other.isolation
             and len(self.options) == len(other.options)
             and all(
                 a == b and (v is w or (type(v) is type(w) and repr(v) == repr(w)))

@@ -1,0 +1,1 @@
+"""Backends: what turns a captured graph into something that runs."""

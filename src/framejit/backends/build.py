@@ -1,0 +1,109 @@
+"""Hands one captured graph to the backend that was asked for."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._guards import CompileContext, TracingContext, compile_context, tracing
+from torch._guards import CompileId as TorchCompileId
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx import GraphModule
+
+from framejit.backends import aot, eager, inductor
+from framejit.backends.registry import Backend, find
+from framejit.core.errors import BackendError
+from framejit.core.options import CompileOptions
+from framejit.events import CompileId, GraphCaptured, GraphCompiled, emit
+
+BUILT_IN = (eager, aot, inductor)
+
+
+@dataclass(frozen=True)
+class CompiledGraph:
+    """What the backend made: `fn(*inputs)` gives a tuple or list, in the order of the graph's outputs."""
+
+    fn: Callable[..., Any]
+    mutates_in_order: bool
+    operators: int
+    seconds: float
+
+
+def compile_graph(
+    options: CompileOptions,
+    graph_module: GraphModule,
+    inputs: Sequence[Any],
+    compile_id: CompileId,
+    shape_env: Any = None,
+) -> CompiledGraph:
+    """Compile a graph whose placeholders are `inputs`: real tensors, and SymInts of `shape_env` for unspecialised ints.
+
+    Runs under a TracingContext with a fake mode of its own, so that backends made for torch find what they expect, and
+    leaves the random states alone. Guards that the backend adds are in `shape_env` afterwards. Raises BackendError.
+    """
+    row = find(options.backend)
+    operators = sum(node.op.startswith("call") for node in graph_module.graph.nodes)
+    emit(GraphCaptured(compile_id, graph_module))
+    mode = _fake_mode(shape_env)
+    _describe_placeholders(graph_module, inputs, mode)
+    start = time.perf_counter()
+    try:
+        with (
+            _random_states(),
+            tracing(TracingContext(mode)),
+            compile_context(CompileContext(TorchCompileId(frame_id=compile_id.frame, frame_compile_id=compile_id.attempt))),
+        ):
+            fn = row.compiler_fn(graph_module, list(inputs), **_keywords(row, options))
+        if not callable(fn):
+            raise TypeError(f"it returned {type(fn).__name__}, which cannot be called")
+    except Exception as error:
+        raise BackendError(row.name, error) from error
+    seconds = time.perf_counter() - start
+    emit(GraphCompiled(compile_id, operators, row.name, seconds))
+    return CompiledGraph(fn, row.mutates_in_order, operators, seconds)
+
+
+def _keywords(row: Backend, options: CompileOptions) -> dict[str, Any]:
+    """What torch.compile would pass on: mode and options where given; more to backends that ask for it by name."""
+    keywords: dict[str, Any] = {}
+    if options.mode not in (None, "default"):
+        keywords["mode"] = options.mode
+    if options.options:
+        keywords["options"] = dict(options.options)
+    if row.compiler_fn is inductor.inductor:
+        keywords |= {"dynamic": options.dynamic, "name": options.name}
+    return keywords
+
+
+def _fake_mode(shape_env: Any) -> FakeTensorMode:
+    if shape_env is None:
+        from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+        shape_env = ShapeEnv()
+    return FakeTensorMode(shape_env=shape_env, static_shapes=True)
+
+
+def _describe_placeholders(graph_module: GraphModule, inputs: Sequence[Any], mode: FakeTensorMode) -> None:
+    """Give every placeholder its metadata; parameters keep their address, which Inductor may use."""
+    placeholders = graph_module.graph.find_nodes(op="placeholder")
+    for node, value in zip(placeholders, inputs, strict=True):
+        described = mode.from_tensor(value, static_shapes=True) if isinstance(value, torch.Tensor) else value
+        node.meta.setdefault("example_value", described)
+
+
+@contextmanager
+def _random_states() -> Iterator[None]:
+    python, cpu = random.getstate(), torch.get_rng_state()
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        torch.set_rng_state(cpu)
+        if cuda is not None:
+            torch.cuda.set_rng_state_all(cuda)
