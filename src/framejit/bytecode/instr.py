@@ -39,7 +39,7 @@ CANONICAL: tuple[tuple[str, str, str], ...] = (
     ("SETUP_ANNOTATIONS", "", "--"),
     # attributes
     ("LOAD_ATTR", "name", "owner -- value"),
-    ("LOAD_METHOD", "name; pushes `function owner`, or the value with a NULL (before it if NULL_FIRST, else after)", "owner -- first second"),
+    ("LOAD_METHOD", "name; pushes `function owner`, or the value with a NULL as LOAD_GLOBAL does", "owner -- first second"),
     ("LOAD_SUPER_ATTR", "name; arg 1: two arguments were written in super()", "super class self -- value"),
     ("LOAD_SUPER_METHOD", "name; arg as LOAD_SUPER_ATTR; pushes as LOAD_METHOD", "super class self -- first second"),
     ("STORE_ATTR", "name", "value owner --"),
@@ -77,8 +77,8 @@ CANONICAL: tuple[tuple[str, str, str], ...] = (
     ("CONVERT_VALUE", "'s', 'r' or 'a'; arg 1, 2, 3 (3.13)", "value -- string"),
     ("UNPACK_SEQUENCE", "count (the first item ends on top)", "sequence -- items[value]"),
     ("UNPACK_EX", "(before, after)", "sequence -- items[before+1+after]"),
-    ("MAKE_FUNCTION", "flags 1 defaults, 2 kwdefaults, 4 annotations, 8 closure (each below the code; 0 on 3.13)", "attributes[bits] code -- function"),
-    ("SET_FUNCTION_ATTRIBUTE", "flag as MAKE_FUNCTION, (3.13)", "attribute function -- function"),
+    ("MAKE_FUNCTION", "flags 1 defaults, 2 kwdefaults, 4 annotations, 8 closure (0 on 3.13)", "attributes[bits] code -- function"),
+    ("SET_FUNCTION_ATTRIBUTE", "flag as MAKE_FUNCTION (3.13)", "attribute function -- function"),
     ("LOAD_BUILD_CLASS", "", "-- value"),
     ("LOAD_ASSERTION_ERROR", "", "-- value"),
     # the stack
@@ -146,7 +146,7 @@ assert len(OP_IDS) == len(CANONICAL), "a canonical op has two rows"
 class Instr(NamedTuple):
     """One canonical instruction; pcs are byte offsets as in `dis`."""
 
-    index: int  # position in Code.instructions
+    index: int  # type: ignore[assignment]  # (not tuple.index) position in Code.instructions
     op: str
     opid: int  # index of op in CANONICAL
     arg: int
@@ -183,7 +183,7 @@ class Local(NamedTuple):
     """One entry of CPython's localsplus."""
 
     name: str
-    kind: str  # "local", "cell" (a cell variable that is no argument or also one), "free"
+    kind: str  # "local", "cell" (arguments that are cells too), "free"
     argument: bool
 
 
