@@ -7,16 +7,18 @@ TORCH ?= torch==2.13.0
 PYTEST_ARGS ?=
 
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check
 SOURCES := $(wildcard csrc/*.c csrc/*.cpp csrc/*.h csrc/*.def) setup.py pyproject.toml
 SAY = @printf '\n==> %s\n'
 
-.PHONY: help demo test lint build clean
+.PHONY: help demo test lint sweep bench build clean
 
 help:
 	@echo "make demo    embed a hundred sentences eagerly and compiled, compare, and train a classifier head"
 	@echo "make test    linters, type checks and the whole test suite"
 	@echo "make lint    the linters and type checks alone"
+	@echo "make sweep   small models of the transformers library, each compared with eager"
+	@echo "make bench   capture time and time per call beside torch.compile's own front-end"
 	@echo "make build   the C++ core, in place"
 	@echo "make clean   remove what the other targets made"
 
@@ -35,6 +37,14 @@ lint: $(VENV)/.core $(VENV)/.dev
 	@$(VENV)/bin/mypy
 	$(SAY) "import layers"
 	@$(VENV)/bin/lint-imports
+
+sweep: $(VENV)/.core $(VENV)/.dev
+	$(SAY) "sweep over transformers (about three minutes)"
+	@$(PY) benchmarks/sweep.py $(SWEEP_ARGS)
+
+bench: $(VENV)/.core $(VENV)/.dev
+	$(SAY) "benchmarks (several minutes; keep the machine quiet)"
+	@$(PY) benchmarks/versus.py capture call outside $(BENCH_ARGS)
 
 build: $(VENV)/.core
 
