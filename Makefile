@@ -62,9 +62,10 @@ $(VENV)/.torch:
 	@$(PIP) numpy
 	@touch $@
 
+# The first time installs framejit; later only what changed in csrc is compiled again.
 $(VENV)/.core: $(VENV)/.torch $(SOURCES)
 	$(SAY) "framejit, with its C++ core (about a minute)"
-	@$(PIP) --no-build-isolation --editable .
+	@if [ -e $@ ]; then $(PY) setup.py --quiet build_ext --inplace; else $(PIP) --no-build-isolation --editable .; fi
 	@touch $@
 
 $(VENV)/.demo: $(VENV)/.torch pyproject.toml

@@ -29,6 +29,7 @@ from transformers.utils import logging as transformers_logging
 
 import framejit
 from framejit import events
+from framejit.explain import Report
 
 TOLERANCE = 1e-4
 BATCH = 20
@@ -109,18 +110,18 @@ def stored_outputs(graph: Callable[..., object], inputs: list[object]) -> Callab
     return call
 
 
-def show_report(report: framejit.Explanation) -> None:
+def show_report(report: Report) -> None:
     """What was captured, in numbers, and each break with its place."""
     table = Table(show_header=False, box=None, padding=(0, 2))
-    table.add_row("graphs", str(report.graphs))
+    table.add_row("graphs", str(len(report.graphs)))
     table.add_row("operators", str(report.operators))
     table.add_row("breaks", str(len(report.breaks)))
-    table.add_row("guards", str(report.guards))
+    table.add_row("guards", str(len(report.guards)))
     table.add_row("capture", f"{report.capture_seconds:.2f} s")
     table.add_row("backend", f"{report.backend_seconds:.2f} s")
     console.print(table)
     for item in report.breaks:
-        console.print(f"  break: {item.reason}\n    at {item.location}")
+        console.print(f"  break at {item.location}: {item.reason.text} {item.guilty}", markup=False)
 
 
 def check(name: str, difference: float) -> None:
