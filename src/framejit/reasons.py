@@ -97,7 +97,10 @@ class R(enum.Enum):
         "the captured region grew too large",
         "Raise framejit.config.instruction_limit, or split the function.",
     )
-    INLINE_TOO_DEEP = ("calls nest too deeply to be inlined", "Raise framejit.config.inline_limit, or flatten recursion.")
+    INLINE_TOO_DEEP = (
+        "calls nest too deeply to be inlined",
+        "Raise framejit.config.inline_limit, or flatten recursion.",
+    )
     RECOMPILE_LIMIT = (
         "the code was captured too often for changing inputs",
         "Keep the value named by the failed guard constant, or raise framejit.config.recompile_limit.",

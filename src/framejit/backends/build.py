@@ -56,7 +56,9 @@ def compile_graph(
         with (
             _random_states(),
             tracing(TracingContext(mode)),
-            compile_context(CompileContext(TorchCompileId(frame_id=compile_id.frame, frame_compile_id=compile_id.attempt))),
+            compile_context(
+                CompileContext(TorchCompileId(frame_id=compile_id.frame, frame_compile_id=compile_id.attempt))
+            ),
         ):
             fn = row.compiler_fn(graph_module, list(inputs), **_keywords(row, options))
         if not callable(fn):

@@ -128,9 +128,7 @@ def find(backend: str | CompilerFn) -> Backend:
 
 def exists(backend: str) -> bool:
     """Whether `find` would know this name; loads nothing."""
-    return (
-        backend in _ROWS or backend in TORCH_ROWS or backend in _registered_with_torch() or backend in _offered()
-    )
+    return backend in _ROWS or backend in TORCH_ROWS or backend in _registered_with_torch() or backend in _offered()
 
 
 def accepts(fn: CompilerFn, argument: str) -> bool:

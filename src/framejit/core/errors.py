@@ -99,7 +99,7 @@ class UnknownName(FramejitError):
 
     def __str__(self) -> str:
         near = get_close_matches(self.name, self.known, 3, 0.5)
-        if near:
+        if near and len(self.known) > 8:
             way = f"Did you mean {' or '.join(map(repr, near))}?"
         else:
             way = f"Known: {', '.join(sorted(self.known))}."

@@ -58,8 +58,8 @@ _LOCK = threading.Lock()
 def key_of(options: CompileOptions) -> tuple[int, CompileOptions]:
     """The key of this configuration and the row to keep alive while the key is in use.
 
-    Rows of named backends live for ever; a row with a callable lives as long as somebody holds it, so that a backend
-    (and what its closure holds) dies with the functions compiled for it. Keys are never used twice.
+    Rows of named backends live for ever; one with a callable or an isolation lives as long as somebody holds it, so
+    that a backend (and what its closure holds) dies with the functions compiled for it. Keys are never used twice.
     """
     with _LOCK:
         for key, row in _ROWS.items():
@@ -67,7 +67,7 @@ def key_of(options: CompileOptions) -> tuple[int, CompileOptions]:
                 return key, row
         key = next(_KEYS)
         _ROWS[key] = options
-        if isinstance(options.backend, str):
+        if isinstance(options.backend, str) and options.isolation is None:
             _NAMED.append(options)
         return key, options
 

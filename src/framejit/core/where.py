@@ -9,6 +9,10 @@ from types import CodeType
 from typing import NamedTuple
 
 
+OWN_CODE = "<framejit>"
+"""File name of code that framejit itself puts under the user's; it is left out of what users are shown."""
+
+
 class Where(NamedTuple):
     """One instruction of a user's code object; `pc` is the byte offset of the instruction."""
 
@@ -54,6 +58,8 @@ def format_chain(chain: Iterable[Where]) -> str:
     """The user's lines with carets, outermost first, in the manner of a traceback."""
     lines = []
     for where in chain:
+        if where.code.co_filename == OWN_CODE:
+            continue
         lines.append(f'  File "{where.code.co_filename}", line {where.line}, in {where.code.co_qualname}')
         if where.text:
             lines.append(f"    {where.text}")
