@@ -18,7 +18,7 @@ from framejit.core.errors import BadArgument, UnknownBackend
 from framejit.core.marks import Dimension, Disabled
 from framejit.core.options import CompileOptions, key_of
 from framejit.explain import Recorder, Report
-from framejit.modules import OPTIONS, CompiledModule, compile_module, hold, original, trampoline, twin
+from framejit.modules import OPTIONS, compile_module, hold, original, trampoline, twin
 
 BUILT_IN = (eager, aot, inductor)
 

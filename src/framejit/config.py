@@ -160,7 +160,7 @@ def _check(name: str, value: Any) -> None:
     wanted = _TYPES[name]
     if type(value) is not wanted:
         raise BadArgument(f"setting {name!r} takes {wanted.__name__}, not {type(value).__name__} ({value!r})")
-    if wanted is int and value < 0:
+    if isinstance(value, int) and value < 0:
         raise BadArgument(f"setting {name!r} cannot be negative ({value})")
 
 

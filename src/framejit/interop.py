@@ -31,7 +31,7 @@ def allowed(fn: object) -> bool:
     rules = sys.modules.get("torch._dynamo.trace_rules")
     ids = getattr(rules, "_allowed_callable_ids", None)
     added = getattr(ids, "function_ids", None)
-    return bool(added) and id(fn) in added
+    return added is not None and id(fn) in added
 
 
 def dimensions(tensor: torch.Tensor) -> dict[int, Dimension]:

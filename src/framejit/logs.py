@@ -76,9 +76,9 @@ def _write(event: events.Event) -> None:
         case events.CaptureStart():
             _log("framejit", event, f"capture {event.code.co_qualname} pc={event.pc} ({event.code.co_filename})")
             if _on("bytecode"):
-                text = io.StringIO()
-                dis.dis(event.code, file=text, depth=0)
-                _log("bytecode", event, f"{event.code.co_qualname}\n{text.getvalue()}")
+                listing = io.StringIO()
+                dis.dis(event.code, file=listing, depth=0)
+                _log("bytecode", event, f"{event.code.co_qualname}\n{listing.getvalue()}")
         case events.CaptureEnd():
             _log("framejit", event, f"captured in {event.seconds * 1e3:.1f} ms, {len(event.guards)} guards")
             if _on("guards"):

@@ -61,7 +61,7 @@ def twin(module: torch.nn.Module, call: Callable[..., Any], options: CompileOpti
     """An object that is `module` in all but its `__call__`."""
     cls = _twin_class(type(module))
     try:
-        result = object.__new__(cls)
+        result: Any = object.__new__(cls)
         object.__setattr__(result, "__dict__", module.__dict__)
     except TypeError as error:
         raise BadArgument(
@@ -108,7 +108,8 @@ def trampoline(target: Callable[..., Any]) -> Callable[..., Any]:
 
 def _twin_class(cls: type) -> type:
     """The subclass for twins of `cls`, one for each class; found again through the class, which does not own it."""
-    for known in type.__subclasses__(cls):
+    subclasses: list[type] = type.__subclasses__(cls)
+    for known in subclasses:
         if "_framejit_call" in known.__dict__:
             return known
     namespace: dict[str, Any] = {

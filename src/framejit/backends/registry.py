@@ -115,8 +115,8 @@ def find(backend: str | CompilerFn) -> Backend:
                 return row
         return Backend(str(name), backend)
     with _LOCK:
-        if row := _ROWS.get(backend):
-            return row
+        if known := _ROWS.get(backend):
+            return known
         if point := _offered().get(backend):
             register_backend(point.load(), name=backend)
         elif backend in TORCH_ROWS or backend in _registered_with_torch():

@@ -8,7 +8,6 @@ from itertools import islice
 from types import CodeType
 from typing import NamedTuple
 
-
 OWN_CODE = "<framejit>"
 """File name of code that framejit itself puts under the user's; it is left out of what users are shown."""
 
