@@ -1,0 +1,49 @@
+// One run of a program, and the functions that carry out its ops.
+#pragma once
+#include "program.h"
+
+namespace fj {
+
+// An op returns where the next instruction starts. NULL with status FJ_MISS: it does not hold; FJ_ERROR: an exception
+// is set; FJ_EXIT: the hook takes over.
+struct Run {
+  Program *program;
+  const Const *consts;
+  PyObject **regs;
+  FJFrame *frame;
+  int status;
+  PyObject *rng; // the generator state before the graph, for a replay
+
+  PyObject *reg(int32_t r) const { return regs[r]; }
+  PyObject *reg_or_null(int32_t r) const { return r < 0 ? nullptr : regs[r]; }
+  PyObject *constant(int32_t k) const { return consts[k].object; }
+  void put(int32_t d, PyObject *owned) {
+    PyObject *old = regs[d];
+    regs[d] = owned;
+    if (__builtin_expect(old != nullptr, 0)) Py_DECREF(old);
+  }
+  const int32_t *error() {
+    status = FJ_ERROR;
+    return nullptr;
+  }
+};
+
+#define FJ_OP(name, spec, doc) const int32_t *op_##name(Run &m, const int32_t *a); // a: the instruction, op first
+#define FJ_OPAQUE(name, doc)
+#include "ops.def"
+#undef FJ_OP
+#undef FJ_OPAQUE
+
+// value stored in d, or an error; steals
+inline const int32_t *give(Run &m, int32_t d, PyObject *value, const int32_t *next) {
+  if (!value) return m.error();
+  m.put(d, value);
+  return next;
+}
+
+PyObject *instance_dict(PyObject *value); // borrowed; NULL without an error: it has none
+bool raised_by_signal_handler();
+bool graph_init(PyObject *module);
+PyObject *restore_rng(PyObject *saved); // with the hook off
+
+} // namespace fj
