@@ -1,5 +1,6 @@
 """Says in one line what is missing where framejit cannot work; the package imports this file first."""
 
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
@@ -21,6 +22,7 @@ def _check() -> None:
         raise UnsupportedPlatform(
             "framejit's C++ core is not built for this Python: pip install --no-build-isolation . in its source tree"
         )
+    import_module("torch")  # the core is linked against its libraries
 
 
 _check()

@@ -10,15 +10,15 @@ from typing import Any
 
 import torch
 
-from framejit import _C, counters, interop, lazy
+from framejit import _C, counting, interop, lazy
 from framejit.backends import aot, eager, inductor
 from framejit.backends.registry import exists, find, list_backends
 from framejit.core import marks
 from framejit.core.errors import BadArgument, UnknownBackend
 from framejit.core.marks import Dimension, Disabled
 from framejit.core.options import CompileOptions, key_of
-from framejit.explain import Recorder, Report
 from framejit.modules import OPTIONS, compile_module, hold, original, trampoline, twin
+from framejit.report import Recorder, Report
 
 BUILT_IN = (eager, aot, inductor)
 
@@ -169,12 +169,12 @@ def reset() -> None:
     _C.reset()
     if (half := lazy.loaded()) is not None:
         half.reset()
-    counters.clear()
+    counting.clear()
 
 
 def stats() -> dict[str, Any]:
     """Counts since the start or the last `reset`, by kind and name; "machine" are those of the C core."""
-    return {**counters.snapshot(), "machine": _C.stats()}
+    return {**counting.snapshot(), "machine": _C.stats()}
 
 
 def explain(fn: Any, **compile_options: Any) -> Callable[..., Report]:

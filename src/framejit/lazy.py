@@ -8,6 +8,8 @@ import threading
 from types import CodeType, ModuleType
 from typing import Any
 
+from framejit import _C
+
 CAPTURE = "framejit.capture"
 
 _LOCK = threading.RLock()
@@ -38,3 +40,7 @@ def miss(view: Any) -> bool:
 def classify(code: CodeType, namespace: dict[str, Any]) -> int:
     """The C core's first question about a code object."""
     return int(capture().classify(code, namespace))
+
+
+_C.set_miss(miss)
+_C.set_classify(classify)

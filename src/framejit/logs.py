@@ -109,3 +109,4 @@ def _write(event: events.Event) -> None:
 
 
 events.subscribe(_write)
+enable_from_environment()
