@@ -29,7 +29,7 @@ from transformers.utils import logging as transformers_logging
 
 import framejit
 from framejit import events
-from framejit.explain import Report
+from framejit.report import Report
 
 TOLERANCE = 1e-4
 BATCH = 20
