@@ -75,6 +75,14 @@ class Model:
         """A Python object with the value's equality and hash among dict keys of any kind; unsupported where user code decides."""
         return s.unsupported(R.OPAQUE_OPERATION, v, "hash")
 
+    def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
+        """A bare instance of `cls` by the type's own `__new__`; None if this model cannot make one."""
+        return None
+
+    def initialise(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> bool:
+        """The type's own `__init__` on a new instance; False if this model has none."""
+        return False
+
     def call(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | Pending:
         return s.unsupported(R.OPAQUE_CALL, v)
 

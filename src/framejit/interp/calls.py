@@ -1,0 +1,186 @@
+"""Calls: from a callable value to a handler, a frame of its Python code, or the end of the region."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from framejit.bytecode.decode import decode
+from framejit.bytecode.instr import DecodeError
+from framejit.core.errors import Raised
+from framejit.core.heap import MISSING
+from framejit.core.path import CLOSURE, FUNC_FIELD, ITEM
+from framejit.core.services import Pending
+from framejit.core.value import NONE, NULL, Const, Node, Pack, Ref, Value
+from framejit.interp.frame import Frame
+from framejit.objects import exception, function, generator, type_
+from framejit.objects.dict_ import realize_dict
+from framejit.objects.model import model_of
+from framejit.reasons import R
+from framejit.rules import torch_ops
+from framejit.rules.registry import HANDLERS, PURE
+
+if TYPE_CHECKING:
+    from framejit.interp.machine import Interpreter
+
+GENERATOR_FLAGS = 0x20 | 0x80 | 0x200  # generator, coroutine, async generator
+VARARGS, VARKEYWORDS = 0x04, 0x08
+BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
+
+
+def tail_call(interp: Interpreter, callee: Value, args: Sequence[Value] = (), kwargs: dict[str, Value] | None = None) -> Value | Pending:
+    """Call: a value, or the frame that will compute it."""
+    target = interp.force(callee)
+    args = list(args)
+    kwargs = kwargs or {}
+    while isinstance(target, Pack) and target.cls in BOUND:
+        args.insert(0, target.items[1])
+        target = interp.force(target.items[0])
+    if isinstance(target, Const):
+        return _call_const(interp, target, args, kwargs)
+    if isinstance(target, Ref) and target.cls is types.FunctionType:
+        return _call_function(interp, target, args, kwargs)
+    return _call_instance(interp, target, args, kwargs)
+
+
+def _call_const(interp: Interpreter, target: Const, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+    obj = target.obj
+    if isinstance(obj, types.MethodType):
+        bound = interp.wrap(obj.__self__) if target.path is None else interp.input(target.path.to("METHOD_SELF"), obj.__self__)
+        func_path = interp.trace.roots.const(obj.__func__) if target.path is None else target.path.to("METHOD_FUNC")
+        return tail_call(interp, interp.input(func_path, obj.__func__), [bound, *args], kwargs)
+    kind = type(obj)
+    if kind.__hash__ is not None and kind in HASHABLE:
+        found = HANDLERS.get(obj)
+        if found is not None:
+            return found(interp, args, kwargs)
+        if obj in PURE:
+            return fold(interp, obj, args, kwargs)
+    if isinstance(obj, types.FunctionType):
+        return _call_function(interp, target, args, kwargs)
+    if isinstance(obj, type):
+        return _call_class(interp, target, args, kwargs)
+    method = _unbound(obj)
+    if method is not None:
+        descriptor, receiver = method
+        if descriptor in HANDLERS or descriptor in PURE:
+            return _call_const(interp, Const(descriptor), [receiver, *args], kwargs)
+    if torch_ops.is_operator(obj):
+        return interp.operator("call_function", obj, args, kwargs)
+    return _call_instance(interp, target, args, kwargs)
+
+
+HASHABLE = {
+    types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType, types.MethodWrapperType, type,
+}  # fmt: skip
+
+
+def _unbound(obj: Any) -> tuple[Any, Value] | None:
+    """A built-in method of a constant as its type's descriptor and the constant."""
+    if isinstance(obj, (types.BuiltinMethodType, types.MethodWrapperType)):
+        receiver = obj.__self__
+        if receiver is None or isinstance(receiver, types.ModuleType):
+            return None
+        for base in type(receiver).__mro__:
+            descriptor = vars(base).get(obj.__name__)
+            if descriptor is not None:
+                return (descriptor, Const(receiver)) if descriptor.__hash__ is not None else None
+    return None
+
+
+def fold(interp: Interpreter, obj: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Call a pure function on constants; what it raises is raised in the captured program."""
+    if not all(interp.is_constant(arg) for arg in (*args, *kwargs.values())):
+        interp.unsupported(R.OPAQUE_CALL, obj, "an argument is not a constant")
+    values = [interp.constant(arg) for arg in args]
+    names = {name: interp.constant(arg) for name, arg in kwargs.items()}
+    try:
+        result = obj(*values, **names)
+    except Exception as error:  # noqa: BLE001 - whatever the function raises, the program raises
+        interp.raise_error(type(error), *error.args)
+    return interp.wrap(result)
+
+
+def _call_class(interp: Interpreter, target: Const, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+    cls = target.obj
+    found = HANDLERS.get(cls)
+    if found is not None:
+        return found(interp, args, kwargs)
+    if cls in PURE:
+        return fold(interp, cls, args, kwargs)
+    return type_.call_class(interp, target, args, kwargs)
+
+
+def _call_instance(interp: Interpreter, target: Value, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+    method = interp.special(target, "__call__")
+    if isinstance(method, Pack) and not (isinstance(method.items[0], Const) and type(method.items[0].obj) is types.WrapperDescriptorType):
+        return tail_call(interp, method, args, kwargs)
+    return model_of(target.cls).call(interp, target, args, kwargs)
+
+
+def _call_function(interp: Interpreter, target: Const | Ref, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+    parts = function.parts(interp, target)
+    code = parts.code
+    if function.is_left_alone(target, code):
+        interp.unsupported(R.DISABLED_FUNCTION, target)
+    real = target.obj if isinstance(target, Const) else target.real
+    if real is not None and torch_ops.is_operator(real):
+        return interp.operator("call_function", real, args, kwargs)
+    try:
+        decoded = decode(code)
+    except DecodeError as error:
+        interp.unsupported(R.UNSUPPORTED_OPCODE, target, str(error))
+    slots = bind(interp, target, parts, args, kwargs)
+    slots.extend([NULL] * (decoded.nlocalsplus - len(slots)))
+    frame = Frame(decoded, code, target, slots, parts.globals, parts.builtins)
+    if code.co_flags & GENERATOR_FLAGS:
+        if code.co_flags & 0x200:
+            interp.unsupported(R.COROUTINE, target)
+        return generator.new(interp, frame, code)
+    return frame
+
+
+def bind(interp: Interpreter, target: Value, parts: function.Parts, args: list[Value], kwargs: dict[str, Value]) -> list[Value]:
+    """The argument slots, bound as CPython binds them; a bad call ends the region, so that CPython words the error."""
+    code = parts.code
+    count, positional_only, keyword_only = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
+    names = code.co_varnames
+    slots: list[Value] = [NULL] * (count + keyword_only)
+    given = len(args)
+    slots[: min(given, count)] = args[:count]
+    if given > count and not code.co_flags & VARARGS:
+        bad_call(interp, target, "too many positional arguments")
+    extra: dict[str, Value] = {}
+    if kwargs:
+        places = {name: index for index, name in enumerate(names[: count + keyword_only]) if index >= positional_only}
+        for name, value in kwargs.items():
+            place = places.get(name)
+            if place is None:
+                if not code.co_flags & VARKEYWORDS:
+                    bad_call(interp, target, f"unexpected keyword argument {name!r}")
+                extra[name] = value
+            elif slots[place] is not NULL:
+                bad_call(interp, target, f"multiple values for argument {name!r}")
+            else:
+                slots[place] = value
+    for place, slot in enumerate(slots):
+        if slot is NULL:
+            default = parts.default(interp, place) if place < count else parts.keyword_default(interp, names[place])
+            if default is None:
+                bad_call(interp, target, f"missing argument {names[place]!r}")
+            slots[place] = default
+    if code.co_flags & VARARGS:
+        slots.append(Pack(tuple, tuple(args[count:])))
+    if code.co_flags & VARKEYWORDS:
+        slots.append(interp.heap.new(dict, {interp.heap.ITEMS: {name: (Const(name), value) for name, value in extra.items()}}))
+    return slots
+
+
+def bad_call(interp: Interpreter, target: Value, detail: str) -> Any:
+    """The call is wrong: raised as TypeError if the program handles exceptions here, else left to CPython."""
+    interp.raise_error(TypeError, detail)
+
+
+__all__ = ["CLOSURE", "FUNC_FIELD", "ITEM", "MISSING", "NONE", "Node", "Raised", "bind", "exception", "fold", "realize_dict", "tail_call"]

@@ -1,0 +1,46 @@
+"""Symbolic frames: one running code object of the captured program."""
+
+from __future__ import annotations
+
+from types import CodeType
+from typing import Any
+
+from framejit.bytecode.instr import Code
+from framejit.core.services import Pending
+from framejit.core.state import FrameState, Phase, Result
+from framejit.core.value import Ref, Value
+
+
+class Frame(Pending):
+    """A frame between two instructions; `index` is the instruction it stands at.
+
+    A frame below the top stands at its call, whose operands are already popped.
+    """
+
+    __slots__ = ("code", "real_code", "func", "slots", "stack", "index", "globals", "builtins", "result", "extra", "generator", "names")
+
+    def __init__(self, code: Code, real_code: CodeType, func: Value, slots: list[Value], globals_: Ref, builtins: Ref):
+        self.code, self.real_code, self.func, self.slots = code, real_code, func, slots
+        self.stack: list[Value] = []
+        self.index = 0
+        self.globals, self.builtins = globals_, builtins
+        self.result = Result.PUSH
+        self.extra: Value | None = None
+        self.generator: Ref | None = None  # the generator whose body this is
+        self.names: Any = None  # the namespace of a class body
+
+    @property
+    def instr(self) -> Any:
+        """The instruction the frame stands at."""
+        return self.code.instructions[self.index]
+
+    def state(self, parent: FrameState | None, waits: bool, handled: Value | None) -> FrameState:
+        """A snapshot; `waits` for a frame whose callee is running."""
+        ins = self.instr
+        return FrameState(
+            self.real_code, self.func, ins.pc, tuple(self.slots), tuple(self.stack),
+            Phase.RETURNS if waits else Phase.RETRY, ins.next_pc, self.result, self.extra, handled, parent,
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.code.qualname} at {self.instr}"

@@ -1,0 +1,62 @@
+"""Symbolic generators: a suspended frame in the heap, resumed inside one instruction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framejit.core.errors import Raised
+from framejit.core.value import NONE, Ref, Value
+from framejit.interp.frame import Frame
+from framejit.interp.unwind import unwind
+from framejit.reasons import R
+
+if TYPE_CHECKING:
+    from framejit.interp.machine import Interpreter
+
+FRAME, DONE, RUNNING = ("frame",), ("done",), ("running",)
+
+
+def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = None) -> Value | None:
+    """Run the body to its next yield; None when it returned."""
+    heap = interp.heap
+    frame: Frame | None = heap.get(ref, FRAME)
+    if heap.get(ref, RUNNING):
+        interp.raise_error(ValueError, "generator already executing")
+    if frame is None:
+        if thrown is not None:
+            raise Raised(thrown)
+        interp.returned = NONE
+        return None
+    slots, stack, index = list(frame.slots), list(frame.stack), frame.index
+
+    def restore() -> None:
+        frame.slots[:], frame.stack[:], frame.index = slots, stack, index
+
+    interp.trace.trail.on_undo(restore)
+    handled = interp.state["handled"]
+    heap.set(ref, RUNNING, True)
+    if len(interp.frames) > 190:
+        interp.unsupported(R.INLINE_TOO_DEEP)
+    depth = len(interp.frames)
+    interp.frames.append(frame)
+    if frame.instr.op == "RETURN_GENERATOR":  # not started: CPython resumes behind it
+        frame.index += 1
+    frame.stack.append(sent)
+    base, interp.base = interp.base, depth
+    try:
+        if thrown is not None:
+            frame.stack.pop()
+            frame.index -= 1  # CPython raises at the yield
+            unwind(interp, thrown, depth)
+        interp.run_nested(depth)
+    except Raised as raised:
+        if interp.exception_type(raised.value) is StopIteration:
+            interp.raise_error(RuntimeError, "generator raised StopIteration")
+        raise
+    finally:
+        interp.base = base
+        interp.trace.trail.put(interp.state, "handled", handled)
+        heap.set(ref, RUNNING, False)
+    if heap.get(ref, DONE):
+        return None
+    return interp.returned

@@ -1,0 +1,277 @@
+"""The symbolic interpreter: runs canonical instructions on symbolic values until the region ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any, NoReturn
+
+from framejit import dynamic
+from framejit.bytecode.decode import decode
+from framejit.bytecode.instr import OP_NAMES, Instr
+from framejit.config import config
+from framejit.core.errors import Raised, Retrace, Unsupported
+from framejit.core.heap import MISSING
+from framejit.core.path import BUILTINS, FUNC, GLOBALS, HANDLED, SLOT, Path
+from framejit.core.services import Pending
+from framejit.core.state import Exit, ExitKind, FrameState, Result
+from framejit.core.trace import Trace
+from framejit.core.value import NONE, NULL, Const, Lazy, Null, Number, Pack, Ref, Value
+from framejit.core.where import Where
+from framejit.interp import calls, generators
+from framejit.interp.frame import Frame
+from framejit.interp.unwind import unwind
+from framejit.objects import constants, exception, object_, protocol
+from framejit.objects.dict_ import realize_dict
+from framejit.objects.model import model_of
+from framejit.reasons import R
+from framejit.rules import operator_graph
+
+Handler = Callable[["Interpreter", Frame, Instr], None]
+OPS: list[Handler | None] = [None] * len(OP_NAMES)
+DYNAMIC_TYPES = (int,)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The real frame a capture starts from; `slots` holds real objects, `empty` marks empty slots."""
+
+    code: CodeType
+    func: Any
+    pc: int
+    slots: Sequence[Any]
+    globals: dict[str, Any]
+    builtins: dict[str, Any]
+    empty: Any
+    handled: Any = None
+    options: Any = None
+    decisions: frozenset[Any] = field(default_factory=frozenset)
+
+
+class Interpreter:
+    """One capture attempt. The services that models and rules use are attributes taken from the layers below."""
+
+    # the object protocol
+    getattr, setattr, delattr = protocol.getattr_, protocol.setattr_, protocol.delattr_
+    getitem, setitem, delitem = protocol.getitem, protocol.setitem, protocol.delitem
+    binary, compare, unary, contains = protocol.binary, protocol.compare, protocol.unary, protocol.contains
+    truth, is_same, hash, len = protocol.truth, protocol.is_same, protocol.hash_, protocol.len_
+    iter, next, unpack = protocol.iter_, protocol.next_, protocol.unpack
+    repr, str = protocol.repr_, protocol.str_
+    generic_attribute, generic_store = object_.generic_attribute, object_.generic_store
+    special, call_method, type_lookup, dict_of = protocol.special, protocol.call_method, protocol.type_lookup, protocol.dict_of
+    constant, is_constant, wrap = constants.constant, constants.is_constant, constants.wrap
+    tail_call = calls.tail_call
+    operator = operator_graph.operator
+
+    def __init__(self, start: Start):
+        self.start = start
+        self.decisions = start.decisions
+        self.options = start.options
+        self.trace = Trace(share_fakes="unshared_fakes" not in start.decisions)
+        self.heap = self.trace.heap
+        self.frames: list[Frame] = []
+        self.forced: dict[Lazy, Value] = {}
+        self.state: dict[str, Value] = {"handled": NONE}
+        self.steps = 0
+        self.step_limit = config.instruction_limit
+        self.returned: Value = NONE
+        self.mark = 0
+        self.mark_depth = 0
+        self.base = 0  # depth at which the running loop ends: the frame there returns to Python, not to a frame
+
+    # -- running --------------------------------------------------------------------------------------------------
+
+    def run(self) -> Exit:
+        """Interpret from the start to the region's end."""
+        self.frames.append(self._root())
+        try:
+            return self._loop()
+        except Unsupported as stop:
+            return self._stop(stop)
+
+    def _root(self) -> Frame:
+        start, roots = self.start, self.trace.roots
+        code = decode(start.code)
+        slots: list[Value] = []
+        names = [local.name for local in code.locals]
+        for index, real in enumerate(start.slots):
+            name = names[index] if index < len(names) else ""
+            if real is start.empty and (start.pc == 0 or index >= len(names)):
+                slots.append(NULL)
+            else:
+                slots.append(Lazy(roots.root(SLOT, (index, name)), real))
+        func_path = roots.root(FUNC)
+        func = Const(start.func, func_path)
+        globals_ = realize_dict(self, roots.root(GLOBALS), start.globals)
+        roots.dicts[id(start.globals)] = globals_.path
+        frame = Frame(code, start.code, func, slots[: code.nlocalsplus], globals_, realize_dict(self, roots.root(BUILTINS), start.builtins))
+        frame.stack = slots[code.nlocalsplus :]
+        frame.index = code.by_pc[start.pc]
+        if start.handled is not None:
+            self.state["handled"] = Lazy(roots.root(HANDLED), start.handled)
+        return frame
+
+    def _loop(self) -> Exit:
+        frames, log = self.frames, self.trace.trail.log
+        ops = OPS
+        while True:
+            frame = frames[-1]
+            ins = frame.code.instructions[frame.index]
+            self.mark = len(log)
+            self.mark_depth = len(frames)
+            self.steps += 1
+            if self.steps >= self.step_limit or (self.decisions and ("break", self.steps) in self.decisions):
+                self._cut()
+            handler = ops[ins.opid]
+            if handler is None:
+                self.unsupported(R.UNSUPPORTED_OPCODE, None, ins.op)
+            try:
+                handler(self, frame, ins)
+            except Raised as raised:
+                unwind(self, raised.value, 0)
+            if not frames:
+                return Exit(ExitKind.RETURN, value=self.returned)
+
+    def _cut(self) -> None:
+        if ("break", self.steps) in self.decisions:
+            self.unsupported(R.UNCAUGHT_EXCEPTION)
+        self.unsupported(R.CODE_TOO_LARGE)
+
+    def _stop(self, stop: Unsupported) -> Exit:
+        self.trace.trail.rollback(self.mark)
+        del self.frames[self.mark_depth :]
+        if self.trace.tainted:
+            raise Retrace(("break", self.steps)) from None
+        state: FrameState | None = None
+        last = len(self.frames) - 1
+        for depth, frame in enumerate(self.frames):
+            handled = self.state["handled"] if depth == last else None
+            state = frame.state(state, depth != last, handled)
+        chain = tuple(Where(frame.real_code, frame.instr.own_pc) for frame in self.frames)
+        ins = self.frames[-1].instr
+        kind = ExitKind.NATIVE if ins.op in NATIVE_OPS else ExitKind.OPAQUE
+        return Exit(kind, state=state, instr=ins, reason=stop.reason, guilty=stop.guilty, detail=stop.detail, lines=chain)
+
+    def finish(self, pending: Value | Pending) -> Value:
+        """The value of a call: runs a pending frame to its end inside the present instruction."""
+        if not isinstance(pending, Frame):
+            return pending  # type: ignore[return-value]
+        self.push(pending)
+        self.run_nested(len(self.frames) - 1)
+        return self.returned
+
+    def run_nested(self, depth: int) -> None:
+        """Run until the frame stack is back at `depth`; the last frame's value is in `self.returned`."""
+        frames = self.frames
+        ops = OPS
+        base, self.base = self.base, depth
+        try:
+            while len(frames) > depth:
+                frame = frames[-1]
+                ins = frame.code.instructions[frame.index]
+                self.steps += 1
+                if self.steps >= self.step_limit or (self.decisions and ("break", self.steps) in self.decisions):
+                    self._cut()
+                handler = ops[ins.opid]
+                if handler is None:
+                    self.unsupported(R.UNSUPPORTED_OPCODE, None, ins.op)
+                try:
+                    handler(self, frame, ins)
+                except Raised as raised:
+                    unwind(self, raised.value, depth)
+        finally:
+            self.base = base
+
+    def push(self, frame: Frame) -> None:
+        """Make `frame` the running one."""
+        if len(self.frames) >= config.inline_limit:
+            self.unsupported(R.INLINE_TOO_DEEP)
+        self.frames.append(frame)
+
+    def pop(self, value: Value) -> None:
+        """The top frame returns `value`: to its caller, which goes on behind its call, or to the running loop."""
+        frame = self.frames.pop()
+        if frame.result is Result.DISCARD:
+            value = frame.extra if frame.extra is not None else NONE
+        self.returned = value
+        if len(self.frames) > self.base:
+            caller = self.frames[-1]
+            caller.stack.append(value)
+            caller.index += 1
+
+    def call(self, function: Value, args: Sequence[Value] = (), kwargs: dict[str, Value] | None = None) -> Value:
+        return self.finish(calls.tail_call(self, function, args, kwargs))
+
+    def resume_generator(self, ref: Ref, sent: Value, thrown: Value | None = None) -> Value | None:
+        """Advance a symbolic generator; None when it returned (its value is in `self.returned`)."""
+        return generators.resume(self, ref, sent, thrown)
+
+    # -- values ---------------------------------------------------------------------------------------------------
+
+    def force(self, value: Value) -> Value:
+        if type(value) is not Lazy:
+            if type(value) is Null:
+                self.unsupported(R.OPAQUE_OPERATION, None, "an empty slot is used")
+            return value
+        found = self.forced.get(value)
+        if found is None:
+            found = self.realize(value.path, value.real)
+            self.trace.trail.put(self.forced, value, found)
+        return found
+
+    def realize(self, path: Path, real: Any) -> Value:
+        """The value of a real object, guarded; the same object found before gives the same value."""
+        known = self.trace.known.get(id(real))
+        if known is not None and not isinstance(known, Const):
+            known_path = known.path  # type: ignore[attr-defined]
+            if known_path is not None and known_path is not path:
+                self.guard(path, "SAME", known_path)
+            return known
+        if type(real) in DYNAMIC_TYPES and self.is_dynamic(path, real):
+            self.guard(path, "TYPE", type(real))
+            return Number(type(real), path, real)
+        return model_of(type(real)).realize(self, path, real)
+
+    def is_dynamic(self, path: Path, real: int) -> bool:
+        """Whether the int found at `path` is a number of the program instead of a constant."""
+        if ("static", str(path)) in self.decisions or config.specialize_int:
+            return False
+        return dynamic.should_be_dynamic(self.start.code, self.start.pc, path, real)
+
+    def dynamic_length(self, path: Path, real_length: int) -> Value | None:
+        """The length at `path` as a number if it changed between captures, else None."""
+        if self.is_dynamic(path, real_length):
+            return Number(int, path, real_length)
+        return None
+
+    def input(self, path: Path, real: Any) -> Value:
+        return Lazy(path, real)
+
+    def guard(self, path: Path | None, predicate: str, operand: Any = None) -> None:
+        self.trace.guard(path, predicate, operand, self.where())
+
+    def where(self) -> Where | None:
+        """The instruction being interpreted."""
+        if not self.frames:
+            return None
+        frame = self.frames[-1]
+        return Where(frame.real_code, frame.code.instructions[frame.index].own_pc)
+
+    # -- control ------------------------------------------------------------------------------------------------------
+
+    def unsupported(self, reason: R, guilty: Any = None, detail: str = "") -> NoReturn:
+        raise Unsupported(reason, guilty, detail)
+
+    def raise_error(self, kind: type[BaseException], *args: Any) -> NoReturn:
+        raised = self.call(Const(kind), [self.wrap(arg) for arg in args])
+        raise Raised(exception.note_raised(self, self.force(raised)))
+
+    def exception_type(self, raised: Value) -> type[BaseException]:
+        return self.force(raised).cls
+
+
+NATIVE_OPS = frozenset({"RETURN_VALUE", "YIELD_VALUE", "RAISE_VARARGS", "RERAISE", "RETURN_GENERATOR", "SEND"})
+
+__all__ = ["MISSING", "OPS", "Interpreter", "Pack", "Start"]

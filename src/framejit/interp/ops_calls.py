@@ -1,0 +1,270 @@
+"""Handlers of canonical instructions: calls, returns, generators, exceptions, `with`, `match`, imports."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+from framejit.bytecode.instr import Instr
+from framejit.core.errors import Raised
+from framejit.core.heap import MISSING
+from framejit.core.services import Pending
+from framejit.core.value import NONE, NULL, Const, Node, Pack, Ref, Value, bool_const
+from framejit.interp import calls, generators
+from framejit.interp.frame import Frame
+from framejit.interp.machine import Interpreter
+from framejit.interp.ops import op, raw
+from framejit.objects import exception, generator, match, protocol
+from framejit.reasons import R
+
+
+def _callee(first: Value, second: Value, args: list[Value]) -> tuple[Value, list[Value]]:
+    if first is NULL:
+        return second, args
+    if second is NULL:
+        return first, args
+    return first, [second, *args]
+
+
+def _call(interp: Interpreter, frame: Frame, count: int, callee: Value, args: list[Value], kwargs: dict[str, Value]) -> None:
+    result = calls.tail_call(interp, callee, args, kwargs)
+    stack = frame.stack
+    del stack[len(stack) - count :]
+    if isinstance(result, Frame):
+        interp.push(result)
+        return
+    stack.append(result)  # type: ignore[arg-type]
+    frame.index += 1
+
+
+@raw("CALL")
+def call(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    stack = frame.stack
+    count = ins.arg + 2
+    first, second, *args = stack[len(stack) - count :]
+    kwargs: dict[str, Value] = {}
+    if ins.value:
+        place = len(args) - len(ins.value)
+        kwargs = dict(zip(ins.value, args[place:], strict=True))
+        del args[place:]
+    callee, args = _callee(first, second, args)
+    _call(interp, frame, count, callee, args, kwargs)
+
+
+@raw("CALL_EX")
+def call_ex(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    count = 3 + ins.value
+    first, second, positional, *rest = frame.stack[len(frame.stack) - count :]
+    kwargs: dict[str, Value] = {}
+    if rest:
+        for key, value in protocol.mapping_items(interp, rest[0]):
+            name = interp.constant(key)
+            if not isinstance(name, str):
+                interp.raise_error(TypeError, "keywords must be strings")
+            kwargs[name] = value
+    callee, args = _callee(first, second, interp.unpack(positional))
+    _call(interp, frame, count, callee, args, kwargs)
+
+
+@raw("RETURN_VALUE")
+def return_value(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    value = frame.stack[-1]
+    if frame.generator is not None:
+        interp.heap.set(frame.generator, generators.FRAME, None)
+        interp.heap.set(frame.generator, generators.DONE, True)
+        interp.frames.pop()
+        interp.returned = value
+        return
+    if frame.result.name == "DISCARD" and not interp.is_same(value, NONE):
+        interp.raise_error(TypeError, "__init__() should return None")
+    if len(interp.frames) == 1 and frame.real_code.co_flags & calls.GENERATOR_FLAGS:
+        interp.unsupported(R.GENERATOR_OPERATION, None, "the generator ends")
+    interp.pop(value)
+
+
+@raw("RETURN_GENERATOR")
+def return_generator(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    if frame.generator is None:
+        interp.unsupported(R.GENERATOR_OPERATION, None, "a generator starts")
+    frame.index += 1
+
+
+@raw("YIELD_VALUE")
+def yield_value(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    if frame.generator is None:
+        interp.unsupported(R.GENERATOR_OPERATION, None, "yield")
+    interp.frames.pop()
+    interp.returned = frame.stack.pop()
+    frame.index += 1
+
+
+@op("GET_YIELD_FROM_ITER")
+def get_yield_from_iter(interp: Interpreter, ins: Instr, iterable: Value) -> Value:
+    value = interp.force(iterable)
+    if isinstance(value, Ref) and value.cls in (types.GeneratorType, types.CoroutineType):
+        return value
+    return interp.iter(value)
+
+
+@op("GET_AWAITABLE")
+def get_awaitable(interp: Interpreter, ins: Instr, awaitable: Value) -> Value:
+    value = interp.force(awaitable)
+    if isinstance(value, Ref) and value.cls is types.CoroutineType:
+        return value
+    if isinstance(value, (Const, Node)):
+        interp.unsupported(R.COROUTINE, value)
+    return interp.call_method(value, "__await__")
+
+
+@raw("SEND")
+def send(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    receiver, sent = interp.force(frame.stack[-2]), frame.stack[-1]
+    if frame.generator is None:
+        interp.unsupported(R.COROUTINE, receiver)
+    if generator.is_symbolic(interp, receiver):
+        result = generators.resume(interp, receiver, sent)  # type: ignore[arg-type]
+        value = interp.returned
+    else:
+        if not interp.is_same(sent, NONE):
+            interp.unsupported(R.GENERATOR_OPERATION, receiver, "send to an iterator")
+        result, value = protocol.next_or_value(interp, receiver)
+    if result is None:
+        frame.stack[-2:] = [value]
+        frame.index = ins.jump
+    else:
+        frame.stack[-1] = result
+        frame.index += 1
+
+
+@op("ASYNC_GEN_WRAP")
+def async_gen_wrap(interp: Interpreter, ins: Instr, value: Value) -> Value:
+    return interp.unsupported(R.COROUTINE, value)
+
+
+# -- exceptions ---------------------------------------------------------------------------------------------------------
+
+
+def _set_handled(interp: Interpreter, value: Value) -> None:
+    interp.trace.trail.put(interp.state, "handled", value)
+
+
+@raw("PUSH_EXC_INFO")
+def push_exc_info(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    raised = frame.stack[-1]
+    frame.stack[-1:] = [interp.state["handled"], raised]
+    _set_handled(interp, raised)
+    frame.index += 1
+
+
+@raw("POP_EXCEPT")
+def pop_except(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    _set_handled(interp, frame.stack.pop())
+    frame.index += 1
+
+
+@op("CHECK_EXC_MATCH")
+def check_exc_match(interp: Interpreter, ins: Instr, raised: Value, kind: Value) -> tuple[Value, Value]:
+    return raised, bool_const(exception.matches(interp, raised, kind))
+
+
+@raw("CHECK_EG_MATCH")
+def check_eg_match(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    raised, kind = frame.stack[-2:]
+    rest, matched = exception.split_group(interp, raised, kind)
+    frame.stack[-2:] = [rest, matched]
+    if matched is not NONE:
+        _set_handled(interp, matched)
+    frame.index += 1
+
+
+@op("PREP_RERAISE_STAR")
+def prep_reraise_star(interp: Interpreter, ins: Instr, original: Value, exceptions: Value) -> Value:
+    return exception.prepare_reraise_star(interp, original, interp.unpack(exceptions))
+
+
+@raw("RAISE_VARARGS")
+def raise_varargs(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    if ins.value == 0:
+        handled = interp.state["handled"]
+        if interp.is_same(handled, NONE):
+            interp.raise_error(RuntimeError, "No active exception to reraise")
+        raise Raised(interp.force(handled))
+    parts = frame.stack[len(frame.stack) - ins.value :]
+    raised = exception.make_raised(interp, parts[0], parts[1] if ins.value == 2 else None)
+    raise Raised(raised)
+
+
+@raw("RERAISE")
+def reraise(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    raise Raised(interp.force(frame.stack[-1]))
+
+
+@raw("BEFORE_WITH")
+def before_with(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    manager = interp.force(frame.stack[-1])
+    enter = interp.special(manager, "__enter__")
+    leave = interp.special(manager, "__exit__")
+    if enter is None or leave is None:
+        interp.raise_error(TypeError, f"'{manager.cls.__name__}' object does not support the context manager protocol")
+    result = calls.tail_call(interp, enter)
+    frame.stack[-1] = leave
+    if isinstance(result, Frame):
+        interp.push(result)
+        return
+    frame.stack.append(result)  # type: ignore[arg-type]
+    frame.index += 1
+
+
+@raw("WITH_EXCEPT_START")
+def with_except_start(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    leave, raised = frame.stack[-4], interp.force(frame.stack[-1])
+    result = calls.tail_call(interp, leave, [Const(raised.cls), raised, exception.traceback_of(interp, raised)])
+    if isinstance(result, Frame):
+        interp.push(result)
+        return
+    frame.stack.append(result)  # type: ignore[arg-type]
+    frame.index += 1
+
+
+# -- match --------------------------------------------------------------------------------------------------------------
+
+
+@op("GET_LEN")
+def get_len(interp: Interpreter, ins: Instr, subject: Value) -> tuple[Value, Value]:
+    return subject, interp.len(subject)
+
+
+@op("MATCH_MAPPING")
+def match_mapping(interp: Interpreter, ins: Instr, subject: Value) -> tuple[Value, Value]:
+    return subject, bool_const(match.is_mapping(interp, subject))
+
+
+@op("MATCH_SEQUENCE")
+def match_sequence(interp: Interpreter, ins: Instr, subject: Value) -> tuple[Value, Value]:
+    return subject, bool_const(match.is_sequence(interp, subject))
+
+
+@op("MATCH_KEYS")
+def match_keys(interp: Interpreter, ins: Instr, subject: Value, keys: Value) -> tuple[Value, Value, Value]:
+    return subject, keys, match.keys(interp, subject, keys)
+
+
+@op("MATCH_CLASS")
+def match_class(interp: Interpreter, ins: Instr, subject: Value, cls: Value, names: Value) -> Value:
+    return match.class_(interp, subject, cls, ins.value, names)
+
+
+# -- imports ------------------------------------------------------------------------------------------------------------
+
+
+@op("IMPORT_NAME")
+def import_name(interp: Interpreter, ins: Instr, level: Value, fromlist: Value) -> Value:
+    return protocol.import_name(interp, interp.frames[-1].globals, ins.value, interp.constant(level), interp.constant(fromlist))
+
+
+@op("IMPORT_FROM")
+def import_from(interp: Interpreter, ins: Instr, module: Value) -> tuple[Value, Value]:
+    return module, interp.getattr(module, ins.value)
+
+
+__all__ = ["MISSING", "Pack", "Pending", "sys"]

@@ -1,0 +1,44 @@
+"""Exceptions inside the captured program: handlers by the exception table, as CPython finds them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from framejit.core.errors import Raised, Unsupported
+from framejit.core.value import Const, Value
+from framejit.interp.frame import Frame
+from framejit.reasons import R
+
+if TYPE_CHECKING:
+    from framejit.interp.machine import Interpreter
+
+
+def unwind(interp: Interpreter, exception: Value, base: int) -> None:
+    """Go on in the innermost handler above `base`; past it, raise to the loop that waits there.
+
+    An exception that no frame of the region handles ends the region where it was raised: CPython raises it there.
+    """
+    frames = interp.frames
+    if not any(_handler(frame) for frame in frames):
+        raise Unsupported(R.UNCAUGHT_EXCEPTION, exception)
+    while len(frames) > base:
+        frame = frames[-1]
+        entry = _handler(frame)
+        if entry is not None:
+            del frame.stack[entry.depth :]
+            if entry.lasti:
+                frame.stack.append(Const(frame.instr.own_pc // 2))
+            frame.stack.append(exception)
+            frame.index = frame.code.by_pc[entry.target]
+            return
+        frames.pop()
+        if frame.generator is not None:
+            interp.heap.set(frame.generator, ("frame",), None)
+            interp.heap.set(frame.generator, ("done",), True)
+            break
+    raise Raised(exception)
+
+
+def _handler(frame: Frame):  # type: ignore[no-untyped-def]
+    row = frame.instr.handler
+    return None if row < 0 else frame.code.exception_table[row]

@@ -1,0 +1,79 @@
+"""Between symbolic values and Python objects: which values are constants, and values of objects made in the capture."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from framejit.core.services import Services
+from framejit.core.value import FALSE, NONE, TRUE, Const, Lazy, Node, Number, Pack, Ref, Value
+from framejit.reasons import R
+
+AGGREGATES = (tuple, frozenset)
+
+
+def constant(s: Services, value: Value) -> Any:
+    """The Python object the value certainly is; a number is specialised to its present value."""
+    value = s.force(value)
+    if isinstance(value, Const):
+        return value.obj
+    if isinstance(value, Number):
+        s.guard(value.path, "EQ", value.hint)
+        return value.hint
+    if isinstance(value, Pack):
+        if value.cls is slice:
+            return slice(*(constant(s, item) for item in value.items))
+        if value.cls in AGGREGATES:
+            return value.cls(constant(s, item) for item in value.items)
+        if issubclass(value.cls, tuple):
+            return tuple.__new__(value.cls, [constant(s, item) for item in value.items])
+    return s.unsupported(R.OPAQUE_OPERATION, value, "a constant is needed here")
+
+
+def is_constant(s: Services, value: Value) -> bool:
+    """Whether the value is a constant already."""
+    if isinstance(value, Lazy):
+        value = s.force(value)
+    if isinstance(value, Const):
+        return True
+    if isinstance(value, Pack) and (value.cls is slice or value.cls in AGGREGATES or issubclass(value.cls, tuple)):
+        return all(is_constant(s, item) for item in value.items)
+    return False
+
+
+def wrap(s: Services, obj: Any) -> Value:
+    """The value of an object that the capture computed: aggregates are taken apart, lists and dicts become new objects."""
+    if obj is None:
+        return NONE
+    if obj is True:
+        return TRUE
+    if obj is False:
+        return FALSE
+    if isinstance(obj, Value):
+        return obj
+    kind = type(obj)
+    if kind is slice:
+        return Pack(slice, (wrap(s, obj.start), wrap(s, obj.stop), wrap(s, obj.step)))
+    if kind is frozenset:
+        return Pack(frozenset, tuple(wrap(s, item) for item in obj))
+    if isinstance(obj, tuple):
+        return Pack(kind, tuple(wrap(s, item) for item in tuple.__iter__(obj)))
+    if kind is list:
+        return s.heap.new(list, {s.heap.ITEMS: tuple(wrap(s, item) for item in obj)})
+    if kind is dict:
+        return s.heap.new(dict, {s.heap.ITEMS: {key: (wrap(s, key), wrap(s, item)) for key, item in obj.items()}})
+    if kind is set:
+        return s.heap.new(set, {s.heap.ITEMS: {item: (wrap(s, item), TRUE) for item in obj}})
+    if kind is types.MethodType:
+        return Pack(types.MethodType, (Const(obj.__func__), wrap(s, obj.__self__)))
+    return Const(obj)
+
+
+def identity(value: Value) -> Any:
+    """What decides `is` for a forced value: the object of a constant, else the value itself."""
+    if isinstance(value, Const):
+        return ("const", id(value.obj))
+    return value
+
+
+__all__ = ["Node", "Ref", "constant", "identity", "is_constant", "wrap"]

@@ -1,0 +1,279 @@
+"""Functions, cells and bound methods."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from types import CodeType
+from typing import Any, NamedTuple
+
+from framejit import interop
+from framejit.core.heap import MISSING
+from framejit.core.path import BUILTINS, CELL, CLOSURE, DICT_ITEM, FUNC_FIELD, ITEM, METHOD_FUNC, METHOD_SELF, SLOT, Path
+from framejit.core.services import Services
+from framejit.core.value import NONE, Const, Pack, Ref, Value, bool_const
+from framejit.objects.dict_ import lookup, realize_dict
+from framejit.objects.model import Model, model
+from framejit.objects.object_ import path_of
+from framejit.reasons import R
+
+CONTENTS = ("contents",)
+CODE, GLOBALS, DEFAULTS, KWDEFAULTS, CLOSURE_FIELD, ANNOTATIONS, NAME, QUALNAME = (
+    ("code",), ("globals",), ("defaults",), ("kwdefaults",), ("closure",), ("annotations",), ("name",), ("qualname",),
+)  # fmt: skip
+
+
+class Parts(NamedTuple):
+    """What a call needs of a function."""
+
+    code: CodeType
+    globals: Ref
+    builtins: Ref
+    function: Const | Ref
+
+    def default(self, s: Services, place: int) -> Value | None:
+        """The default of a positional parameter."""
+        first = self.code.co_argcount
+        if isinstance(self.function, Ref) and self.function.path is None:
+            pack = s.heap.get(self.function, DEFAULTS)
+            if pack is NONE:
+                return None
+            items = s.force(pack).items  # type: ignore[attr-defined]
+            offset = place - (first - len(items))
+            return items[offset] if offset >= 0 else None  # type: ignore[no-any-return]
+        real, path = _real(s, self.function)
+        defaults = real.__defaults__
+        field = path.to(FUNC_FIELD, 2)
+        if defaults is None:
+            s.guard(field, "IS", None)
+            return None
+        s.guard(field, "TYPE", tuple)
+        s.guard(field, "LEN", len(defaults))
+        offset = place - (first - len(defaults))
+        return s.input(field.to(ITEM, offset), defaults[offset]) if offset >= 0 else None
+
+    def keyword_default(self, s: Services, name: str) -> Value | None:
+        """The default of a keyword-only parameter."""
+        if isinstance(self.function, Ref) and self.function.path is None:
+            table = s.heap.get(self.function, KWDEFAULTS)
+            if table is NONE:
+                return None
+            found = lookup(s, s.force(table), name)  # type: ignore[arg-type]
+            return None if found is MISSING else found
+        real, path = _real(s, self.function)
+        defaults = real.__kwdefaults__
+        field = path.to(FUNC_FIELD, 3)
+        if defaults is None:
+            s.guard(field, "IS", None)
+            return None
+        s.guard(field, "TYPE", dict)
+        if name not in defaults:
+            s.guard(field, "DICT_MISSING", name)
+            return None
+        return s.input(field.to(DICT_ITEM, name), defaults[name])
+
+
+def _real(s: Services, function: Const | Ref) -> tuple[Any, Path]:
+    path = path_of(s, function)
+    assert path is not None
+    return (function.obj if isinstance(function, Const) else function.real), path
+
+
+def parts(s: Services, function: Const | Ref) -> Parts:
+    """The code and namespaces of a function, guarded."""
+    builtins = s.frames[0].builtins  # type: ignore[attr-defined]
+    if isinstance(function, Ref) and function.path is None:
+        return Parts(s.heap.get(function, CODE), s.heap.get(function, GLOBALS), builtins, function)
+    real, path = _real(s, function)
+    code = real.__code__
+    s.guard(path, "FUNC_CODE", code)
+    globals_path = s.trace.roots.globals_of(real, path)
+    return Parts(code, realize_dict(s, globals_path, real.__globals__), builtins, function)
+
+
+def is_left_alone(function: Const | Ref, code: CodeType) -> bool:
+    """Whether the user asked for this function not to be captured."""
+    real = function.obj if isinstance(function, Const) else function.real
+    return real is not None and interop.disabled(real) is not None
+
+
+def closure(s: Services, function: Value) -> list[Value]:
+    """The cells of a function."""
+    if isinstance(function, Ref) and function.path is None:
+        return list(s.heap.get(function, CLOSURE_FIELD))
+    assert isinstance(function, (Const, Ref))
+    real, path = _real(s, function)
+    return [s.input(path.to(CLOSURE, index), cell) for index, cell in enumerate(real.__closure__ or ())]
+
+
+def cell_get(s: Services, cell: Ref) -> Any:
+    """The content of a cell, MISSING if empty."""
+    content = s.heap.get(cell, CONTENTS)
+    if content is None:
+        assert cell.path is not None
+        try:
+            real = cell.real.cell_contents
+        except ValueError:
+            s.guard(cell.path, "CELL_EMPTY")
+            return s.heap.load(cell, CONTENTS, MISSING)
+        content = s.heap.load(cell, CONTENTS, s.input(cell.path.to(CELL), real))
+    return content
+
+
+def make(s: Services, frame: Any, code: CodeType, flags: int, attributes: list[Value]) -> Ref:
+    """A function made by MAKE_FUNCTION."""
+    ref = s.heap.new(types.FunctionType, {
+        CODE: code, GLOBALS: frame.globals, DEFAULTS: NONE, KWDEFAULTS: NONE, CLOSURE_FIELD: (), ANNOTATIONS: NONE,
+        NAME: Const(code.co_name), QUALNAME: Const(code.co_qualname), ("dict",): s.heap.new(dict, {s.heap.ITEMS: {}}),
+    })  # fmt: skip
+    for flag in (8, 4, 2, 1):
+        if flags & flag:
+            set_part(s, ref, flag, attributes.pop())
+    return ref
+
+
+def set_part(s: Services, function: Value, flag: int, attribute: Value) -> None:
+    """One attribute that MAKE_FUNCTION or SET_FUNCTION_ATTRIBUTE sets."""
+    field = {1: DEFAULTS, 2: KWDEFAULTS, 4: ANNOTATIONS, 8: CLOSURE_FIELD}[flag]
+    assert isinstance(function, Ref)
+    s.heap.set(function, field, tuple(s.unpack(attribute)) if flag == 8 else attribute)
+
+
+@model(types.FunctionType)
+class FunctionModel(Model):
+    """Functions: constants where they are found in globals, classes and modules; objects where they are fresh closures."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        if "<locals>" in real.__qualname__ and _is_local(path):
+            s.guard(path, "TYPE", types.FunctionType)
+            ref = Ref(types.FunctionType, path, real)
+            s.trace.remember(real, ref)
+            return ref
+        s.guard(path, "IS", real)
+        return Const(real, path)
+
+    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
+        if not isinstance(v, Ref) or v.path is not None:
+            if name == "__code__":
+                real, path = _real(s, v)  # type: ignore[arg-type]
+                s.guard(path, "FUNC_CODE", real.__code__)
+                return Const(real.__code__)
+            return None
+        field = {
+            "__defaults__": DEFAULTS, "__kwdefaults__": KWDEFAULTS, "__name__": NAME, "__qualname__": QUALNAME,
+        }.get(name)  # fmt: skip
+        if field is not None:
+            return s.heap.get(v, field)  # type: ignore[no-any-return]
+        if name == "__code__":
+            return Const(s.heap.get(v, CODE))
+        if name == "__globals__":
+            return s.heap.get(v, GLOBALS)  # type: ignore[no-any-return]
+        if name == "__doc__":
+            consts = s.heap.get(v, CODE).co_consts
+            return Const(consts[0] if consts and isinstance(consts[0], str) else None)
+        if name == "__module__":
+            found_module = lookup(s, s.heap.get(v, GLOBALS), "__name__")
+            return NONE if found_module is MISSING else found_module
+        if name == "__closure__":
+            cells = s.heap.get(v, CLOSURE_FIELD)
+            return Pack(tuple, tuple(cells)) if cells else NONE
+        if name == "__annotations__":
+            present = s.heap.get(v, ANNOTATIONS)
+            if present is NONE or isinstance(present, Pack):
+                pairs = s.unpack(present) if present is not NONE else []
+                table = {s.constant(key): (key, item) for key, item in zip(pairs[::2], pairs[1::2], strict=True)}
+                present = s.heap.new(dict, {s.heap.ITEMS: table})
+                s.heap.set(v, ANNOTATIONS, present)
+            return present  # type: ignore[no-any-return]
+        return None
+
+    def set_attribute(self, s: Services, v: Value, name: str, found: Any, new: Value | None) -> bool:
+        field = {"__name__": NAME, "__qualname__": QUALNAME, "__defaults__": DEFAULTS, "__kwdefaults__": KWDEFAULTS, "__annotations__": ANNOTATIONS}.get(name)
+        if not isinstance(v, Ref) or v.path is not None or new is None:
+            return False
+        if field is not None:
+            s.heap.set(v, field, new)
+            return True
+        if name in ("__doc__", "__module__"):
+            s.heap.set(v, (name,), new)
+            return True
+        return False
+
+
+def _is_local(path: Path) -> bool:
+    """Whether a function found here is likely another one at each call: in a local, a cell, or a container in one."""
+    root = path
+    while root.parent is not None:
+        root = root.parent
+    if root.kind != SLOT:
+        return False
+    step: Path | None = path
+    while step is not None and step.parent is not None:
+        if step.kind not in (CELL, ITEM, METHOD_FUNC, FUNC_FIELD, CLOSURE):
+            return False
+        step = step.parent
+    return True
+
+
+@model(types.CellType)
+class CellModel(Model):
+    """Cells: objects with one field."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        s.guard(path, "TYPE", types.CellType)
+        ref = Ref(types.CellType, path, real)
+        s.trace.remember(real, ref)
+        return ref
+
+    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
+        if name != "cell_contents" or not isinstance(v, Ref):
+            return None
+        content = cell_get(s, v)
+        return s.raise_error(ValueError, "Cell is empty") if content is MISSING else content
+
+    def set_attribute(self, s: Services, v: Value, name: str, found: Any, new: Value | None) -> bool:
+        if name != "cell_contents" or not isinstance(v, Ref):
+            return False
+        s.heap.set(v, CONTENTS, MISSING if new is None else new)
+        return True
+
+
+@model(types.MethodType)
+class MethodModel(Model):
+    """Bound methods: (function, self)."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        s.guard(path, "TYPE", types.MethodType)
+        parts = (s.input(path.to(METHOD_FUNC), real.__func__), s.input(path.to(METHOD_SELF), real.__self__))
+        return Pack(types.MethodType, parts, path)
+
+    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
+        if isinstance(v, Pack) and name in ("__func__", "__self__"):
+            return v.items[name == "__self__"]
+        return None
+
+    def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+        if symbol in ("==", "!=") and isinstance(v, Pack) and isinstance(other, Pack) and other.cls is v.cls:
+            same = all(s.is_same(a, b) for a, b in zip(v.items, other.items, strict=True))
+            return bool_const(same is (symbol == "=="))
+        return None
+
+
+@model(types.CodeType)
+class CodeModel(Model):
+    """Code objects are constants."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        s.guard(path, "IS", real)
+        return Const(real, path)
+
+
+__all__ = ["BUILTINS", "R", "Sequence"]

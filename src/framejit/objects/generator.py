@@ -1,0 +1,115 @@
+"""Generators and coroutines whose bodies are captured."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from framejit.core.errors import Raised
+from framejit.core.heap import MISSING
+from framejit.core.path import Path
+from framejit.core.services import Services
+from framejit.core.value import NONE, NULL, Const, Ref, Value
+from framejit.objects import exception, function
+from framejit.objects.model import Model, model
+from framejit.reasons import R
+from framejit.rules.registry import handler
+
+FRAME, DONE = ("frame",), ("done",)
+
+
+def new(s: Services, frame: Any, code: types.CodeType) -> Ref:
+    """The generator that a call of a generator function gives: its frame waits behind the prologue."""
+    kind: type = types.CoroutineType if code.co_flags & 0x80 else types.GeneratorType
+    ref = s.heap.new(kind, {FRAME: frame, DONE: False})
+    frame.generator = ref
+    while (ins := frame.instr).op != "RETURN_GENERATOR":
+        if ins.op == "COPY_FREE_VARS":
+            frame.slots[-ins.value :] = function.closure(s, frame.func)
+        elif ins.op == "MAKE_CELL":
+            value = frame.slots[ins.value]
+            frame.slots[ins.value] = s.heap.new(types.CellType, {function.CONTENTS: MISSING if value is NULL else value})
+        frame.index += 1
+    return ref
+
+
+def is_symbolic(s: Services, value: Value) -> bool:
+    """Whether the value is a generator of the capture."""
+    return isinstance(value, Ref) and value.cls in (types.GeneratorType, types.CoroutineType) and s.heap.get(value, DONE) is not None
+
+
+@model(types.GeneratorType, types.CoroutineType)
+class GeneratorModel(Model):
+    """Symbolic generators; real ones are left to CPython."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        s.guard(path, "TYPE", type(real))
+        ref = Ref(type(real), path, real)
+        s.trace.remember(real, ref)
+        return ref
+
+    def iter(self, s: Services, v: Value) -> Value:
+        if v.cls is not types.GeneratorType:
+            return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not iterable")
+        return v
+
+    def next(self, s: Services, v: Value) -> Value:
+        return advance(s, v, NONE)
+
+
+def advance(s: Services, v: Value, sent: Value, thrown: Value | None = None) -> Value:
+    """The next item of a symbolic generator, or a StopIteration with its return value."""
+    if not is_symbolic(s, v):
+        return s.unsupported(R.UNKNOWN_ITERATOR, v)
+    item = s.resume_generator(v, sent, thrown)  # type: ignore[attr-defined]
+    if item is None:
+        value = s.returned  # type: ignore[attr-defined]
+        s.raise_error(StopIteration, *([] if value is NONE or s.is_same(value, NONE) else [value]))
+    return item  # type: ignore[no-any-return]
+
+
+@handler(types.GeneratorType.send, types.CoroutineType.send)
+def send(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    v, sent = s.force(args[0]), args[1]
+    if is_symbolic(s, v) and not s.is_same(sent, NONE):
+        frame = s.heap.get(v, FRAME)  # type: ignore[arg-type]
+        if frame is not None and frame.instr.op == "RETURN_GENERATOR":
+            kind = "generator" if v.cls is types.GeneratorType else "coroutine"
+            s.raise_error(TypeError, f"can't send non-None value to a just-started {kind}")
+    return advance(s, v, sent)
+
+
+@handler(types.GeneratorType.throw, types.CoroutineType.throw)
+def throw(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) != 2:
+        return s.unsupported(R.GENERATOR_OPERATION, args[0], "throw with three arguments")
+    v = s.force(args[0])
+    if not is_symbolic(s, v):
+        return s.unsupported(R.GENERATOR_OPERATION, v, "throw")
+    raised = exception.note_raised(s, exception.instantiate(s, args[1], "exceptions must be classes or instances deriving from BaseException"))
+    return advance(s, v, NONE, raised)
+
+
+@handler(types.GeneratorType.close, types.CoroutineType.close)
+def close(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    v = s.force(args[0])
+    if not is_symbolic(s, v):
+        return s.unsupported(R.GENERATOR_OPERATION, v, "close")
+    assert isinstance(v, Ref)
+    frame = s.heap.get(v, FRAME)
+    if frame is None or frame.instr.op == "RETURN_GENERATOR":
+        s.heap.set(v, FRAME, None)
+        s.heap.set(v, DONE, True)
+        return NONE
+    raised = exception.note_raised(s, s.force(s.call(Const(GeneratorExit))))
+    try:
+        item = s.resume_generator(v, NONE, raised)  # type: ignore[attr-defined]
+    except Raised as error:
+        if not issubclass(s.exception_type(error.value), (GeneratorExit, StopIteration)):
+            raise
+        return NONE
+    if item is not None:
+        s.raise_error(RuntimeError, "generator ignored GeneratorExit")
+    return NONE

@@ -1,0 +1,22 @@
+"""Modules: constants whose attributes are entries of their dict."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from framejit.core.path import Path
+from framejit.core.services import Services
+from framejit.core.value import Const, Value
+from framejit.objects.model import Model, model
+
+
+@model(types.ModuleType)
+class ModuleModel(Model):
+    """Modules."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        s.guard(path, "IS", real)
+        return Const(real, path)

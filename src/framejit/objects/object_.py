@@ -1,0 +1,459 @@
+"""Attributes of objects of all kinds: CPython's `object` and the descriptor protocol, symbolically."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from framejit.core.heap import MISSING
+from framejit.core.path import ATTR, DICT, MEMBER, Path
+from framejit.core.services import Pending, Services
+from framejit.core.value import NONE, Const, Node, Number, Pack, Ref, Value, bool_const
+from framejit.objects.dict_ import delete, lookup, realize_dict, store
+from framejit.objects.model import Model, model, model_of
+from framejit.reasons import R
+
+HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8
+DICT_FIELD = ("dict",)
+PLAIN = (int, float, str, bytes, bool, complex, types.NoneType, types.EllipsisType, types.NotImplementedType)
+C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+def type_lookup(s: Services, cls: type, name: str) -> Any:
+    """What the MRO of `cls` holds under `name`, guarded unless the type cannot change; MISSING if nothing."""
+    rows = s.trace.type_rows
+    found = rows.get((cls, name), rows)
+    if found is not rows:
+        return found
+    for base in cls.__mro__:
+        found = base.__dict__.get(name, MISSING)
+        if found is not MISSING:
+            break
+    else:
+        found = MISSING
+    if cls.__flags__ & HEAP_TYPE and not cls.__flags__ & IMMUTABLE_TYPE:
+        s.trace.guard_type_attr(cls, name, found, s.where())  # type: ignore[attr-defined]
+    return found
+
+
+def path_of(s: Services, value: Value) -> Path | None:
+    """Where a value is found; constants that were not read anywhere are found by themselves."""
+    if isinstance(value, Const):
+        return value.path or s.trace.roots.const(value.obj)
+    return value.path  # type: ignore[attr-defined, no-any-return]
+
+
+def dict_of(s: Services, value: Value) -> Ref | None:
+    """The instance dict of an object as a dict Ref; None where it has none."""
+    value = s.force(value)
+    if isinstance(value, Ref):
+        known = s.heap.get(value, DICT_FIELD)
+        if known is not None:
+            return known  # type: ignore[no-any-return]
+        if not value.cls.__dictoffset__:
+            return None
+        if value.path is None:
+            found = s.heap.new(dict, {s.heap.ITEMS: {}})
+        else:
+            found = realize_dict(s, value.path.to(DICT), object.__getattribute__(value.real, "__dict__"))
+        return s.heap.load(value, DICT_FIELD, found)  # type: ignore[no-any-return]
+    if isinstance(value, Const):
+        namespace = getattr(value.obj, "__dict__", None)
+        if type(namespace) is dict and not isinstance(value.obj, type):
+            path = path_of(s, value)
+            assert path is not None
+            return realize_dict(s, path.to(DICT), namespace)
+    return None
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def getattr_(s: Services, value: Value, name: str) -> Value:
+    return s.finish(getattr_tail(s, value, name))  # type: ignore[attr-defined, no-any-return]
+
+
+def getattr_tail(s: Services, value: Value, name: str) -> Value | Pending:
+    """`value.name`; ends in a pending frame where a property or `__getattr__` in Python computes it."""
+    v = s.force(value)
+    if isinstance(v, Const):
+        if isinstance(v.obj, types.ModuleType):
+            return _module_attribute(s, v, name)
+        if isinstance(v.obj, type):
+            return type_attribute(s, v, name)
+    elif isinstance(v, Pack) and v.cls is super:
+        return super_attribute(s, v, name)
+    elif isinstance(v, Pack) and v.cls is types.MethodType and name not in ("__self__", "__func__"):
+        return getattr_tail(s, v.items[0], name)
+    custom = type_lookup(s, v.cls, "__getattribute__")
+    if isinstance(custom, types.FunctionType):
+        return s.tail_call(bind(s, s.trace.roots.const(custom), custom, v), [Const(name)])
+    found = generic_attribute(s, v, name)
+    if found is not None:
+        return found
+    fallback = type_lookup(s, v.cls, "__getattr__")
+    if fallback is not MISSING:
+        return s.tail_call(bind(s, s.trace.roots.const(fallback), fallback, v), [Const(name)])
+    return _no_attribute(s, f"'{v.cls.__name__}' object has no attribute '{name}'")
+
+
+def _no_attribute(s: Services, text: str) -> Value:
+    return s.raise_error(AttributeError, text)
+
+
+def generic_attribute(s: Services, v: Value, name: str) -> Value | Pending | None:
+    """object.__getattribute__: data descriptor, instance dict, other class attribute; None if there is none."""
+    found = type_lookup(s, v.cls, name)
+    if found is not MISSING and (hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")):
+        return get_descriptor(s, v, name, found)
+    namespace = dict_of(s, v)
+    if namespace is not None:
+        item = lookup(s, namespace, name)
+        if item is not MISSING:
+            return item  # type: ignore[no-any-return]
+    if found is MISSING:
+        return None
+    special_case = model_of(v.cls).attribute(s, v, name, found)
+    if special_case is not None:
+        return special_case
+    return bind(s, s.trace.roots.const(found), found, v)
+
+
+def get_descriptor(s: Services, v: Value, name: str, found: Any) -> Value | Pending:
+    """Ask a data descriptor of v's class."""
+    if isinstance(found, property):
+        if found.fget is None:
+            return _no_attribute(s, f"property '{name}' of '{v.cls.__name__}' object has no getter")
+        return s.tail_call(Const(found.fget), [v])
+    if isinstance(found, types.MemberDescriptorType) and isinstance(v, Ref):
+        return _read_slot(s, v, name, found)
+    if name == "__class__" and found is object.__dict__["__class__"]:
+        return Const(v.cls)
+    if name == "__dict__" and isinstance(v, Ref):
+        namespace = dict_of(s, v)
+        if namespace is not None:
+            return namespace
+    known = model_of(v.cls).attribute(s, v, name, found)
+    if known is not None:
+        return known
+    if isinstance(found, (types.GetSetDescriptorType, types.MemberDescriptorType)):
+        return _read_getset(s, v, name)
+    getter = type_lookup(s, type(found), "__get__")
+    if isinstance(getter, types.FunctionType):
+        return s.tail_call(Const(getter), [s.input(s.trace.roots.const(found), found), v, Const(v.cls)])
+    return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, name)
+
+
+def _read_slot(s: Services, v: Ref, name: str, found: Any) -> Value:
+    item = s.heap.get(v, found)
+    if item is None and v.path is not None:
+        try:
+            real = found.__get__(v.real, type(v.real))
+        except AttributeError:
+            return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, f"the slot {name} is empty")
+        item = s.heap.load(v, found, s.input(v.path.to(MEMBER, found), real))
+    if item is None or item is MISSING:
+        return _no_attribute(s, f"'{v.cls.__name__}' object has no attribute '{name}'")
+    return item  # type: ignore[no-any-return]
+
+
+def _read_getset(s: Services, v: Value, name: str) -> Value:
+    """An attribute computed by C code: read from the real object, guarded by what was read."""
+    path = path_of(s, v) if not isinstance(v, Pack) or v.path is not None else None
+    if isinstance(v, Const) and v.path is None and isinstance(v.obj, PLAIN):
+        return s.wrap(getattr(v.obj, name))
+    real = v.obj if isinstance(v, Const) else getattr(v, "real", None)
+    if path is None or real is None:
+        return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, name)
+    return s.input(path.to(ATTR, name), getattr(real, name))
+
+
+def bind(s: Services, path: Path, found: Any, v: Value, owner: type | None = None) -> Any:
+    """What a class attribute gives when read through an instance `v`."""
+    kind = type(found)
+    if kind is types.FunctionType:
+        return Pack(types.MethodType, (Const(found, path), v))
+    if kind in C_METHODS:
+        return Pack(types.BuiltinMethodType, (Const(found), v))
+    if kind is staticmethod:
+        return s.input(s.trace.roots.const(found.__func__), found.__func__)
+    if kind is classmethod:
+        return bind_class(s, found, Const(owner or v.cls))
+    if kind is types.ClassMethodDescriptorType:
+        return Const(found.__get__(None, owner or v.cls))
+    if kind is property:
+        return s.tail_call(Const(found.fget), [v])
+    if kind is functools.cached_property:
+        return _cached_property(s, found, v)
+    if kind is functools.partialmethod:
+        return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, "partialmethod")
+    getter = getattr(kind, "__get__", None)
+    if getter is not None:
+        if isinstance(getter, types.FunctionType):
+            return s.tail_call(Const(getter), [s.input(path, found), v, Const(owner or v.cls)])
+        return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, kind.__name__)
+    if isinstance(found, PLAIN):
+        return s.wrap(found)
+    return s.input(path, found)
+
+
+def bind_class(s: Services, found: classmethod[Any, Any, Any], cls: Value) -> Value:
+    """A class method bound to a class."""
+    inner = found.__func__
+    if not isinstance(inner, types.FunctionType):
+        return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, cls, "class method of a callable object")
+    return Pack(types.MethodType, (Const(inner, s.trace.roots.const(inner)), cls))
+
+
+def _cached_property(s: Services, found: Any, v: Value) -> Value:
+    namespace = dict_of(s, v)
+    if namespace is None:
+        return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, "cached_property")
+    result = s.call(Const(found.func), [v])
+    store(s, namespace, found.attrname, result)
+    return result
+
+
+def _module_attribute(s: Services, v: Const, name: str) -> Value | Pending:
+    namespace = dict_of(s, v)
+    if namespace is None or type(v.obj) is not types.ModuleType and type_lookup(s, type(v.obj), name) is not MISSING:
+        return s.input(path_of(s, v).to(ATTR, name), getattr(v.obj, name))  # type: ignore[union-attr]
+    item = lookup(s, namespace, name)
+    if item is not MISSING:
+        return item  # type: ignore[no-any-return]
+    if name == "__dict__":
+        return namespace
+    if name == "__class__":
+        return Const(type(v.obj))
+    hook = lookup(s, namespace, "__getattr__")
+    if hook is not MISSING:
+        return s.tail_call(hook, [Const(name)])
+    return _no_attribute(s, f"module '{v.obj.__name__}' has no attribute '{name}'")
+
+
+TYPE_GETSETS = {"__name__", "__qualname__", "__module__", "__bases__", "__mro__", "__base__", "__doc__", "__flags__", "__abstractmethods__"}
+
+
+def type_attribute(s: Services, v: Const, name: str) -> Value | Pending:
+    """type.__getattribute__."""
+    cls = v.obj
+    meta = type(cls)
+    of_meta = type_lookup(s, meta, name)
+    if name == "__class__":
+        return Const(meta)
+    if of_meta is not MISSING and hasattr(type(of_meta), "__set__"):
+        if name in TYPE_GETSETS and not (name in ("__doc__", "__module__") and False):
+            return s.wrap(getattr(cls, name))
+        if name == "__dict__":
+            return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, name)
+        return get_descriptor(s, v, name, of_meta)
+    found = type_lookup(s, cls, name)
+    if found is not MISSING:
+        return _of_class(s, v, name, found)
+    if of_meta is not MISSING:
+        return bind(s, s.trace.roots.const(of_meta), of_meta, v)  # type: ignore[no-any-return]
+    hook = type_lookup(s, meta, "__getattr__")
+    if hook is not MISSING:
+        return s.tail_call(bind(s, s.trace.roots.const(hook), hook, v), [Const(name)])
+    return _no_attribute(s, f"type object '{cls.__name__}' has no attribute '{name}'")
+
+
+def _of_class(s: Services, v: Const, name: str, found: Any) -> Value | Pending:
+    """A class attribute read through the class."""
+    kind = type(found)
+    path = s.trace.roots.const(found)
+    if kind is types.FunctionType:
+        return Const(found, path)
+    if kind is staticmethod:
+        return s.input(s.trace.roots.const(found.__func__), found.__func__)
+    if kind is classmethod:
+        return bind_class(s, found, v)
+    if kind in C_METHODS or kind is property or kind is types.MemberDescriptorType or kind is types.GetSetDescriptorType:
+        return Const(found)
+    if kind is types.ClassMethodDescriptorType:
+        return Const(found.__get__(None, v.obj))
+    getter = getattr(kind, "__get__", None)
+    if isinstance(getter, types.FunctionType):
+        if isinstance(v.obj, enum.EnumMeta) or kind is enum.property:
+            return s.wrap(getattr(v.obj, name))
+        return s.tail_call(Const(getter), [s.input(path, found), NONE, v])
+    if getter is not None and kind is not types.BuiltinFunctionType:
+        return s.wrap(getattr(v.obj, name))
+    if isinstance(found, PLAIN):
+        return s.wrap(found)
+    return s.input(path, found)
+
+
+def super_attribute(s: Services, v: Pack, name: str) -> Value | Pending:
+    """Attribute look-up behind a class in the MRO."""
+    start, self, owner = v.items
+    cls, of = s.constant(owner), s.constant(start)
+    mro = cls.__mro__
+    for base in mro[mro.index(of) + 1 :]:
+        found = base.__dict__.get(name, MISSING)
+        if found is not MISSING:
+            if base.__flags__ & HEAP_TYPE and not base.__flags__ & IMMUTABLE_TYPE:
+                s.trace.guard_type_attr(base, name, found, s.where())  # type: ignore[attr-defined]
+            receiver = s.force(self)
+            if isinstance(receiver, Const) and isinstance(receiver.obj, type) and not isinstance(found, classmethod):
+                if isinstance(found, staticmethod):
+                    return s.input(s.trace.roots.const(found.__func__), found.__func__)
+                if not issubclass(type(receiver.obj), of):
+                    return Const(found)
+            if isinstance(found, types.MemberDescriptorType):
+                return get_descriptor(s, receiver, name, found)
+            if name == "__class__":
+                return Const(super)
+            return bind(s, s.trace.roots.const(found), found, receiver, cls)  # type: ignore[no-any-return]
+    return _no_attribute(s, f"'super' object has no attribute '{name}'")
+
+
+def special(s: Services, value: Value, name: str) -> Value | None:
+    """A special method bound to the value, looked up on its type; None where the type has none."""
+    v = s.force(value)
+    found = type_lookup(s, v.cls, name)
+    if found is MISSING or found is None:
+        return None
+    return s.finish(bind(s, s.trace.roots.const(found), found, v))  # type: ignore[attr-defined, no-any-return]
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def setattr_(s: Services, value: Value, name: str, new: Value) -> None:
+    v = s.force(value)
+    custom = type_lookup(s, v.cls, "__setattr__")
+    if isinstance(custom, types.FunctionType):
+        s.call(bind(s, s.trace.roots.const(custom), custom, v), [Const(name), new])
+        return
+    generic_store(s, v, name, new)
+
+
+def delattr_(s: Services, value: Value, name: str) -> None:
+    v = s.force(value)
+    custom = type_lookup(s, v.cls, "__delattr__")
+    if isinstance(custom, types.FunctionType):
+        s.call(bind(s, s.trace.roots.const(custom), custom, v), [Const(name)])
+        return
+    generic_store(s, v, name, None)
+
+
+def generic_store(s: Services, v: Value, name: str, new: Value | None) -> None:
+    """object.__setattr__ and object.__delattr__ (`new` is None)."""
+    if isinstance(v, Const) and isinstance(v.obj, type):
+        s.unsupported(R.STORE_TO_OPAQUE, v, f"attribute {name} of a class")
+    found = type_lookup(s, v.cls, name)
+    if found is not MISSING and (hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")):
+        _store_descriptor(s, v, name, found, new)
+        return
+    namespace = dict_of(s, v)
+    if namespace is None:
+        if model_of(v.cls).set_attribute(s, v, name, found, new):
+            return
+        if isinstance(v, (Node, Number)) or found is not MISSING:
+            s.unsupported(R.STORE_TO_OPAQUE, v, name)
+        _no_attribute(s, f"'{v.cls.__name__}' object has no attribute '{name}'")
+    elif new is not None:
+        store(s, namespace, name, new)
+    elif not delete(s, namespace, name):
+        _no_attribute(s, f"'{v.cls.__name__}' object has no attribute '{name}'")
+
+
+def _store_descriptor(s: Services, v: Value, name: str, found: Any, new: Value | None) -> None:
+    if isinstance(found, property):
+        setter = found.fset if new is not None else found.fdel
+        if setter is None:
+            _no_attribute(s, f"property '{name}' of '{v.cls.__name__}' object has no {'setter' if new is not None else 'deleter'}")
+        s.call(Const(setter), [v] if new is None else [v, new])
+        return
+    if isinstance(found, types.MemberDescriptorType) and isinstance(v, Ref):
+        if new is None:
+            _read_slot(s, v, name, found)
+        s.heap.set(v, found, MISSING if new is None else new)
+        return
+    if model_of(v.cls).set_attribute(s, v, name, found, new):
+        return
+    method = type_lookup(s, type(found), "__set__" if new is not None else "__delete__")
+    if isinstance(method, types.FunctionType):
+        holder = s.input(s.trace.roots.const(found), found)
+        s.call(Const(method), [holder, v] if new is None else [holder, v, new])
+        return
+    s.unsupported(R.STORE_TO_OPAQUE, v, name)
+
+
+# -- the default model ------------------------------------------------------------------------------------------------
+
+
+def text(s: Services, value: Value, function: Callable[[Any], str]) -> Value:
+    """repr or str of an object whose class does not define it in Python."""
+    if isinstance(value, Pack) and value.cls is tuple:
+        parts = [s.constant(s.repr(item)) for item in value.items]
+        return Const(f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})")
+    if isinstance(value, Ref) and value.cls is list:
+        return Const(f"[{', '.join(s.constant(s.repr(item)) for item in s.unpack(value))}]")
+    if isinstance(value, Ref) and issubclass(value.cls, BaseException):
+        args = s.force(s.getattr(value, "args"))
+        if isinstance(args, Pack):
+            parts = [s.constant(s.repr(item)) for item in args.items]
+            if function is repr:
+                return Const(f"{value.cls.__name__}({', '.join(parts)})")
+            if len(parts) == 1:
+                return s.repr(args.items[0]) if issubclass(value.cls, KeyError) else s.str(args.items[0])
+            return Const(f"({', '.join(parts)})" if parts else "")
+    return s.unsupported(R.OPAQUE_OPERATION, value, function.__name__)
+
+
+@model(object)
+class ObjectModel(Model):
+    """Instances of classes without a model of their own."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        cls = type(real)
+        if not cls.__flags__ & HEAP_TYPE and not cls.__dictoffset__ and cls.__hash__ is object.__hash__:
+            s.guard(path, "IS", real)  # singletons and other immutable objects of C types
+            return Const(real, path)
+        s.guard(path, "TYPE", cls)
+        ref = Ref(cls, path, real)
+        s.trace.remember(real, ref)
+        return ref
+
+    def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+        if symbol == "==":
+            return bool_const(True) if s.is_same(v, other) else None
+        return None
+
+    def hash_key(self, s: Services, v: Value) -> Any:
+        if type_lookup(s, v.cls, "__hash__") is object.__hash__ and type_lookup(s, v.cls, "__eq__") is object.__eq__:
+            return v.obj if isinstance(v, Const) else v
+        return super().hash_key(s, v)
+
+    def getitem(self, s: Services, v: Value, key: Value) -> Value:
+        if type_lookup(s, v.cls, "__getitem__") is MISSING:
+            return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not subscriptable")
+        return super().getitem(s, v, key)
+
+    def iter(self, s: Services, v: Value) -> Value:
+        if type_lookup(s, v.cls, "__iter__") is MISSING and type_lookup(s, v.cls, "__getitem__") is MISSING:
+            return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not iterable")
+        return super().iter(s, v)
+
+    def next(self, s: Services, v: Value) -> Value:
+        if type_lookup(s, v.cls, "__next__") is MISSING:
+            return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not an iterator")
+        return super().next(s, v)
+
+    def unary(self, s: Services, symbol: str, v: Value) -> Value:
+        names = {"+": "__pos__", "-": "__neg__", "~": "__invert__"}
+        if type_lookup(s, v.cls, names[symbol]) is MISSING:
+            return s.raise_error(TypeError, f"bad operand type for unary {symbol}: '{v.cls.__name__}'")
+        return super().unary(s, symbol, v)
+
+    def call(self, s: Services, v: Value, args: Any, kwargs: dict[str, Value]) -> Value | Pending:
+        if type_lookup(s, v.cls, "__call__") is MISSING:
+            return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not callable")
+        return super().call(s, v, args, kwargs)

@@ -1,0 +1,451 @@
+"""CPython's abstract object protocol, symbolically: user code first, then the model of the built-in type."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from framejit.core.errors import Raised
+from framejit.core.heap import MISSING
+from framejit.core.path import DICT_ITEM
+from framejit.core.services import Pending, Services
+from framejit.core.value import FALSE, NONE, TRUE, Const, Node, Number, Pack, Ref, Value, bool_const
+from framejit.objects import object_
+from framejit.objects.dict_ import full, hash_key, store
+from framejit.objects.model import model_of
+from framejit.objects.object_ import delattr_, dict_of, getattr_, getattr_tail, setattr_, special, type_lookup
+from framejit.reasons import R
+
+HEAP_TYPE = 1 << 9
+SLOT_WRAPPERS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.MethodWrapperType)
+
+
+def user_slot(s: Services, value: Value, name: str) -> Value | None:
+    """The special method bound to the value if its class defines it in Python; None where C code of the base type answers."""
+    cls = value.cls
+    if not cls.__flags__ & HEAP_TYPE or isinstance(value, Node):
+        return None
+    found = s.type_lookup(cls, name)
+    if found is MISSING or found is None or isinstance(found, (*SLOT_WRAPPERS, types.BuiltinFunctionType)):
+        return None
+    return object_.bind(s, s.trace.roots.const(found), found, value)
+
+
+def type_error(s: Services, text: str) -> Any:
+    return s.raise_error(TypeError, text)
+
+
+def _name(value: Value) -> str:
+    return value.cls.__name__
+
+
+# -- items ------------------------------------------------------------------------------------------------------------
+
+
+def getitem_tail(s: Services, container: Value, key: Value) -> Value | Pending:
+    value = s.force(container)
+    slot = user_slot(s, value, "__getitem__")
+    if slot is not None:
+        return s.tail_call(slot, [key])
+    if isinstance(value, Const) and isinstance(value.obj, type) and type_lookup(s, type(value.obj), "__getitem__") is MISSING:
+        return _class_getitem(s, value, key)
+    return model_of(value.cls).getitem(s, value, key)
+
+
+def _class_getitem(s: Services, value: Const, key: Value) -> Value | Pending:
+    found = s.type_lookup(value.obj, "__class_getitem__")
+    if found is MISSING:
+        return type_error(s, f"type '{value.obj.__name__}' is not subscriptable")  # type: ignore[no-any-return]
+    if isinstance(found, (types.ClassMethodDescriptorType, types.BuiltinFunctionType)) or value.obj.__module__ in ("typing", "collections.abc"):
+        return s.wrap(value.obj[s.constant(key)])
+    return s.tail_call(s.getattr(value, "__class_getitem__"), [key])
+
+
+def getitem(s: Services, container: Value, key: Value) -> Value:
+    return s.finish(getitem_tail(s, container, key))  # type: ignore[attr-defined, no-any-return]
+
+
+def setitem(s: Services, container: Value, key: Value, new: Value) -> None:
+    value = s.force(container)
+    slot = user_slot(s, value, "__setitem__")
+    if slot is not None:
+        s.call(slot, [key, new])
+    else:
+        model_of(value.cls).setitem(s, value, key, new)
+
+
+def delitem(s: Services, container: Value, key: Value) -> None:
+    value = s.force(container)
+    slot = user_slot(s, value, "__delitem__")
+    if slot is not None:
+        s.call(slot, [key])
+    else:
+        model_of(value.cls).delitem(s, value, key)
+
+
+def set_add(s: Services, target: Value, item: Value) -> None:
+    """Add to an exact set."""
+    assert isinstance(target, Ref)
+    items = dict(s.heap.get(target, s.heap.ITEMS))
+    key = hash_key(s, item)
+    items.setdefault(key, (item, TRUE))
+    s.heap.set(target, s.heap.ITEMS, items)
+
+
+def dict_set(s: Services, target: Value, key: Value, item: Value) -> None:
+    """Store into an exact dict."""
+    assert isinstance(target, Ref)
+    forced = s.force(key)
+    store(s, target, hash_key(s, forced), item, forced)
+
+
+def mapping_items(s: Services, mapping: Value) -> Iterator[tuple[Value, Value]]:
+    """The pairs that `**mapping` hands on."""
+    value = s.force(mapping)
+    if isinstance(value, Ref) and issubclass(value.cls, dict) and user_slot(s, value, "keys") is None and user_slot(s, value, "__iter__") is None:
+        yield from list(full(s, value).values())
+        return
+    for key in s.unpack(s.call(s.getattr(value, "keys"))):
+        yield key, s.getitem(value, key)
+
+
+# -- operators --------------------------------------------------------------------------------------------------------
+
+SPECIAL = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
+    "&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift",
+}  # fmt: skip
+COMPARE = {"<": "__lt__", "<=": "__le__", "==": "__eq__", "!=": "__ne__", ">": "__gt__", ">=": "__ge__"}
+SWAPPED = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
+
+
+def is_not_implemented(value: Value) -> bool:
+    return isinstance(value, Const) and value.obj is NotImplemented
+
+
+def _operate(s: Services, symbol: str, left: Value, right: Value, reflected: bool, name: str) -> Value | None:
+    """One side's answer, None for NotImplemented."""
+    asked, other = (right, left) if reflected else (left, right)
+    slot = user_slot(s, asked, name)
+    if slot is not None:
+        result = s.force(s.call(slot, [other]))
+        return None if is_not_implemented(result) else result
+    return model_of(asked.cls).binary(s, symbol, left, right, reflected)
+
+
+def binary(s: Services, symbol: str, left: Value, right: Value) -> Value:
+    left, right = s.force(left), s.force(right)
+    operator = symbol[:-1] if symbol.endswith("=") else symbol
+    name = SPECIAL[operator]
+    if operator is not symbol:
+        result = _operate(s, symbol, left, right, False, f"__i{name}__")
+        if result is not None:
+            return result
+    right_first = right.cls is not left.cls and issubclass(right.cls, left.cls) and _overrides(right.cls, left.cls, f"__r{name}__")
+    if right_first:
+        result = _operate(s, operator, left, right, True, f"__r{name}__")
+        if result is not None:
+            return result
+    result = _operate(s, operator, left, right, False, f"__{name}__")
+    if result is not None:
+        return result
+    if not right_first and (right.cls is not left.cls):
+        result = _operate(s, operator, left, right, True, f"__r{name}__")
+        if result is not None:
+            return result
+    shown = "** or pow()" if operator == "**" else operator
+    return type_error(s, f"unsupported operand type(s) for {shown if operator is symbol else symbol}: '{_name(left)}' and '{_name(right)}'")  # type: ignore[no-any-return]
+
+
+def _overrides(cls: type, base: type, name: str) -> bool:
+    mine = next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), None)
+    return mine is not None and mine is not next((vars(c)[name] for c in base.__mro__ if name in vars(c)), None)
+
+
+def _compare(s: Services, symbol: str, value: Value, other: Value) -> Value | None:
+    slot = user_slot(s, value, COMPARE[symbol])
+    if slot is not None:
+        result = s.force(s.call(slot, [other]))
+        return None if is_not_implemented(result) else result
+    if symbol == "!=" and user_slot(s, value, "__eq__") is not None:  # object.__ne__ inverts __eq__
+        equal = _compare(s, "==", value, other)
+        return None if equal is None else not_(s, equal)
+    return model_of(value.cls).compare(s, symbol, value, other)
+
+
+def compare(s: Services, symbol: str, left: Value, right: Value) -> Value:
+    left, right = s.force(left), s.force(right)
+    right_first = right.cls is not left.cls and issubclass(right.cls, left.cls)
+    if right_first:
+        result = _compare(s, SWAPPED[symbol], right, left)
+        if result is not None:
+            return result
+    result = _compare(s, symbol, left, right)
+    if result is None and not right_first:
+        result = _compare(s, SWAPPED[symbol], right, left)
+    if result is not None:
+        return result
+    if symbol == "==":
+        return bool_const(s.is_same(left, right))
+    if symbol == "!=":
+        return bool_const(not s.is_same(left, right))
+    return type_error(s, f"'{symbol}' not supported between instances of '{_name(left)}' and '{_name(right)}'")  # type: ignore[no-any-return]
+
+
+UNARY = {"+": "__pos__", "-": "__neg__", "~": "__invert__"}
+
+
+def unary(s: Services, symbol: str, value: Value) -> Value:
+    value = s.force(value)
+    slot = user_slot(s, value, UNARY[symbol])
+    if slot is not None:
+        return s.call(slot)
+    return model_of(value.cls).unary(s, symbol, value)
+
+
+def not_(s: Services, value: Value) -> Value:
+    return bool_const(not s.truth(value))
+
+
+def truth(s: Services, value: Value) -> bool:
+    value = s.force(value)
+    if isinstance(value, Const):
+        obj = value.obj
+        if obj is True or obj is False or obj is None:
+            return bool(obj)
+    slot = user_slot(s, value, "__bool__")
+    if slot is not None:
+        answer = s.force(s.call(slot))
+        if answer.cls is not bool:
+            type_error(s, f"__bool__ should return bool, returned {_name(answer)}")
+        return s.truth(answer)
+    answer = model_of(value.cls).truth(s, value)
+    if answer is not None:
+        return answer
+    length = _length(s, value)
+    return True if length is None else s.truth(length)
+
+
+def _length(s: Services, value: Value) -> Value | None:
+    slot = user_slot(s, value, "__len__")
+    if slot is not None:
+        return s.force(s.call(slot))
+    return model_of(value.cls).len(s, value)
+
+
+def len_(s: Services, value: Value) -> Value:
+    value = s.force(value)
+    length = _length(s, value)
+    if length is None:
+        return type_error(s, f"object of type '{_name(value)}' has no len()")  # type: ignore[no-any-return]
+    if isinstance(length, Const) and isinstance(length.obj, int) and length.obj < 0:
+        s.raise_error(ValueError, "__len__() should return >= 0")
+    return length
+
+
+def contains(s: Services, container: Value, item: Value) -> Value:
+    value = s.force(container)
+    slot = user_slot(s, value, "__contains__")
+    if slot is not None:
+        return bool_const(s.truth(s.call(slot, [item])))
+    if user_slot(s, value, "__iter__") is None:
+        answer = model_of(value.cls).contains(s, value, item)
+        if answer is not None:
+            return answer
+    iterator = s.iter(value)
+    while (candidate := next_or_none(s, iterator)) is not None:
+        if s.is_same(candidate, item) or s.truth(s.compare("==", candidate, item)):
+            return TRUE
+    return FALSE
+
+
+def is_same(s: Services, left: Value, right: Value) -> bool:
+    left, right = s.force(left), s.force(right)
+    if left is right:
+        return True
+    if isinstance(left, Const) and isinstance(right, Const):
+        return left.obj is right.obj or (type(left.obj) is type(right.obj) and isinstance(left.obj, (int, str, bytes)) and left.obj == right.obj)
+    if isinstance(left, Pack) and isinstance(right, Pack) and left.items is right.items and left.cls is right.cls:
+        return not left.items or left.path is right.path
+    if isinstance(left, Number) and isinstance(right, Number):
+        s.unsupported(R.OPAQUE_OPERATION, left, "identity of numbers")
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, (Ref, Node)) and isinstance(other, (Ref, Node)) and one.path is not None and other.path is not None and type(one) is type(other):
+            s.guard(one.path, "NOT_SAME", other.path)
+            break
+    return False
+
+
+def hash_(s: Services, value: Value) -> Value:
+    value = s.force(value)
+    slot = user_slot(s, value, "__hash__")
+    if slot is not None:
+        return s.call(slot)
+    key = hash_key(s, value)
+    if isinstance(key, Value):
+        return s.unsupported(R.OPAQUE_OPERATION, value, "hash by identity")
+    return Const(hash(key))
+
+
+# -- iteration --------------------------------------------------------------------------------------------------------
+
+
+def iter_(s: Services, value: Value) -> Value:
+    value = s.force(value)
+    slot = user_slot(s, value, "__iter__")
+    if slot is not None:
+        return s.force(s.call(slot))
+    cls = value.cls
+    if cls.__flags__ & HEAP_TYPE and not isinstance(value, Node):
+        found = s.type_lookup(cls, "__iter__")
+        if found is None or found is MISSING:
+            if found is MISSING and s.type_lookup(cls, "__getitem__") is not MISSING:
+                return s.heap.new(type(iter(_Sequence())), {("sequence",): value, ("index",): Const(0)})
+            return type_error(s, f"'{_name(value)}' object is not iterable")  # type: ignore[no-any-return]
+    return model_of(cls).iter(s, value)
+
+
+class _Sequence:
+    def __getitem__(self, index: int) -> int:
+        raise IndexError
+
+
+def next_(s: Services, iterator: Value) -> Value:
+    value = s.force(iterator)
+    slot = user_slot(s, value, "__next__")
+    if slot is not None:
+        return s.call(slot)
+    return model_of(value.cls).next(s, value)
+
+
+def next_or_value(s: Services, iterator: Value) -> tuple[Value | None, Value]:
+    """The next item, or None and the value of the StopIteration."""
+    try:
+        return next_(s, iterator), NONE
+    except Raised as raised:
+        if not issubclass(s.exception_type(raised.value), StopIteration):
+            raise
+        return None, s.getattr(raised.value, "value")
+
+
+def next_or_none(s: Services, iterator: Value) -> Value | None:
+    """The next item, or None at the end."""
+    value = s.force(iterator)
+    if isinstance(value, Ref) and value.cls is types.GeneratorType and s.heap.get(value, ("frame",)) is not None:
+        return s.resume_generator(value, NONE)  # type: ignore[attr-defined, no-any-return]
+    try:
+        return next_(s, value)
+    except Raised as raised:
+        if not issubclass(s.exception_type(raised.value), StopIteration):
+            raise
+        return None
+
+
+def unpack(s: Services, iterable: Value) -> list[Value]:
+    value = s.force(iterable)
+    if isinstance(value, Pack) and value.cls is tuple:
+        return list(value.items)
+    iterator = s.iter(value)
+    items = []
+    while (item := next_or_none(s, iterator)) is not None:
+        items.append(item)
+    return items
+
+
+# -- text -------------------------------------------------------------------------------------------------------------
+
+
+def _text(s: Services, value: Value, name: str, function: Any) -> Value:
+    value = s.force(value)
+    slot = user_slot(s, value, name)
+    if slot is not None:
+        answer = s.force(s.call(slot))
+        if not issubclass(answer.cls, str):
+            type_error(s, f"{name} returned non-string (type {_name(answer)})")
+        return answer
+    if name == "__str__" and user_slot(s, value, "__repr__") is not None and s.type_lookup(value.cls, "__str__") is object.__str__:
+        return s.repr(value)
+    if s.is_constant(value) and not (isinstance(value, Const) and type(value.obj).__repr__ is object.__repr__):
+        return Const(function(s.constant(value)))
+    return object_.text(s, value, function)
+
+
+def repr_(s: Services, value: Value) -> Value:
+    return _text(s, value, "__repr__", repr)
+
+
+def str_(s: Services, value: Value) -> Value:
+    return _text(s, value, "__str__", str)
+
+
+def convert(s: Services, value: Value, conversion: str) -> Value:
+    """`!s`, `!r`, `!a` of a formatted field."""
+    if conversion == "s":
+        return s.str(value)
+    if conversion == "r":
+        return s.repr(value)
+    return Const(ascii(s.constant(value)))
+
+
+def format_(s: Services, value: Value, conversion: str, spec: Value | None) -> Value:
+    """One field of an f-string."""
+    if conversion:
+        value = convert(s, value, conversion)
+    value = s.force(value)
+    spec_value = spec if spec is not None else Const("")
+    slot = user_slot(s, value, "__format__")
+    if slot is not None:
+        return s.call(slot, [spec_value])
+    text = s.constant(spec_value)
+    if not text and not isinstance(value, Const):
+        if isinstance(value, Number):
+            return Const(format(s.constant(value)))
+        return s.str(value)
+    if not s.is_constant(value):
+        if isinstance(value, (Ref, Pack)) and text:
+            type_error(s, f"unsupported format string passed to {_name(value)}.__format__")
+        value = Const(s.constant(value))
+    if not text and user_slot(s, value, "__str__") is not None:
+        return s.str(value)
+    try:
+        return Const(format(s.constant(value), text))
+    except (ValueError, TypeError) as error:
+        return s.raise_error(type(error), *error.args)
+
+
+def call_method(s: Services, value: Value, name: str, args: Sequence[Value] = ()) -> Value:
+    method = special(s, s.force(value), name)
+    if method is None:
+        return type_error(s, f"'{_name(s.force(value))}' object has no {name}")  # type: ignore[no-any-return]
+    return s.call(method, args)
+
+
+# -- imports ----------------------------------------------------------------------------------------------------------
+
+
+def import_name(s: Services, globals_: Ref, name: str, level: int, fromlist: Any) -> Value:
+    """A module that is loaded already; an import that would run code ends the region."""
+    package = ""
+    if level:
+        found = s.getitem(globals_, Const("__package__"))
+        package = s.constant(found) or ""
+        bits = package.rsplit(".", level - 1)
+        if not package or len(bits) < level:
+            s.unsupported(R.IMPORT, None, name)
+        name = f"{bits[0]}.{name}" if name else bits[0]
+    full_name = name if fromlist or level else name.partition(".")[0]
+    loaded, wanted = sys.modules.get(full_name), sys.modules.get(name)
+    if loaded is None or wanted is None or getattr(getattr(wanted, "__spec__", None), "_initializing", False):
+        s.unsupported(R.IMPORT, None, name)
+    for item in fromlist or ():
+        if item == "*" or not hasattr(loaded, item):
+            s.unsupported(R.IMPORT, None, f"{name}.{item}")
+    modules = s.trace.roots.const(sys.modules)
+    if full_name != name:
+        s.guard(modules.to(DICT_ITEM, name), "IS", wanted)
+    return s.input(modules.to(DICT_ITEM, full_name), loaded)
+
+
+__all__ = ["call_method", "delattr_", "dict_of", "getattr_", "getattr_tail", "setattr_", "special", "type_lookup"]

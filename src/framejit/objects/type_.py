@@ -1,0 +1,268 @@
+"""Classes: calling them (metaclass, `__new__`, `__init__`), `super`, `isinstance`."""
+
+from __future__ import annotations
+
+import abc
+import enum
+import types
+from typing import Any
+
+from framejit.core.heap import MISSING
+from framejit.core.path import Path
+from framejit.core.services import Pending, Services
+from framejit.core.state import Result
+from framejit.core.value import Const, Pack, Ref, Value, bool_const
+from framejit.objects.model import Model, model, model_of
+from framejit.objects.object_ import DICT_FIELD, bind
+from framejit.reasons import R
+from framejit.rules.registry import HANDLERS, handler
+
+STORAGE = {list: tuple, dict: dict, set: dict}
+HEAP_TYPE = 1 << 9
+
+
+@model(type)
+class TypeModel(Model):
+    """Classes are constants."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        s.guard(path, "IS", real)
+        return Const(real, path)
+
+    def hash_key(self, s: Services, v: Value) -> Any:
+        return s.constant(v)
+
+    def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
+        if symbol == "|" and s.is_constant(left) and s.is_constant(right):
+            return Const(s.constant(left) | s.constant(right))
+        return None
+
+    def iter(self, s: Services, v: Value) -> Value:
+        cls = s.constant(v)
+        if isinstance(cls, enum.EnumMeta):
+            return s.iter(Pack(tuple, tuple(Const(member) for member in cls)))
+        return super().iter(s, v)
+
+    def getitem(self, s: Services, v: Value, key: Value) -> Value:
+        cls = s.constant(v)
+        if isinstance(cls, enum.EnumMeta):
+            name = s.constant(key)
+            return Const(cls[name]) if name in cls.__members__ else s.raise_error(KeyError, name)
+        return super().getitem(s, v, key)
+
+    def len(self, s: Services, v: Value) -> Value | None:
+        cls = s.constant(v)
+        return Const(len(cls)) if isinstance(cls, enum.EnumMeta) else None
+
+
+def call_class(s: Services, target: Const, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+    """type.__call__ and what metaclasses put in its place."""
+    cls = target.obj
+    meta = type(cls)
+    if issubclass(cls, enum.Enum) and all(map(s.is_constant, args)) and not kwargs:
+        return _enum_member(s, cls, args)
+    if meta is not type and meta is not abc.ABCMeta:
+        custom = s.type_lookup(meta, "__call__")
+        if isinstance(custom, types.FunctionType):
+            return s.tail_call(Const(custom, s.trace.roots.const(custom)), [target, *args], kwargs)
+    new = s.type_lookup(cls, "__new__")
+    if isinstance(new, staticmethod):
+        new = new.__func__
+    if isinstance(new, types.FunctionType):
+        instance = s.force(s.call(Const(new, s.trace.roots.const(new)), [target, *args], kwargs))
+        if not isinstance(instance, (Ref, Pack, Const)) or not issubclass(instance.cls, cls):
+            return instance
+    else:
+        instance = allocate(s, target, new, args, kwargs)
+    return initialise(s, instance, args, kwargs)
+
+
+def _enum_member(s: Services, cls: type[enum.Enum], args: list[Value]) -> Value:
+    values = [s.constant(arg) for arg in args]
+    try:
+        return Const(cls(*values))
+    except ValueError as error:
+        return s.raise_error(ValueError, *error.args)
+
+
+def allocate(s: Services, target: Const, new: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A new instance by a `__new__` written in C."""
+    cls = target.obj
+    owner = getattr(new, "__self__", None)
+    if getattr(cls, "__abstractmethods__", None):
+        names = ", ".join(sorted(cls.__abstractmethods__))
+        many = "s" if len(cls.__abstractmethods__) > 1 else ""
+        s.raise_error(TypeError, f"Can't instantiate abstract class {cls.__name__} with abstract method{many} {names}")
+    if owner is object:
+        if (args or kwargs) and s.type_lookup(cls, "__init__") is object.__init__:
+            s.raise_error(TypeError, f"{cls.__name__}() takes no arguments")
+        if not cls.__flags__ & HEAP_TYPE and cls is not object:
+            s.unsupported(R.OPAQUE_CALL, cls)
+        return new_instance(s, cls)
+    made = model_of(cls).new(s, cls, args, kwargs)
+    return made if made is not None else s.unsupported(R.OPAQUE_CALL, cls)
+
+
+def new_instance(s: Services, cls: type, fields: dict[Any, Any] | None = None) -> Ref:
+    """A bare instance: an empty dict if the class has one, and the storage of a built-in base."""
+    table: dict[Any, Any] = dict(fields or {})
+    for base, empty in STORAGE.items():
+        if issubclass(cls, base):
+            table.setdefault(s.heap.ITEMS, empty())
+    if cls.__dictoffset__:
+        table[DICT_FIELD] = s.heap.new(dict, {s.heap.ITEMS: {}})
+    return s.heap.new(cls, table)
+
+
+def initialise(s: Services, instance: Value, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+    """Run `__init__`; a pending frame discards its result and gives the instance."""
+    cls = instance.cls
+    init = s.type_lookup(cls, "__init__")
+    if init is object.__init__ or init is MISSING:
+        return instance
+    if isinstance(init, types.FunctionType):
+        pending = s.tail_call(Const(init, s.trace.roots.const(init)), [instance, *args], kwargs)
+        if isinstance(pending, Pending):
+            pending.result, pending.extra = Result.DISCARD, instance  # type: ignore[attr-defined]
+            return pending
+        return instance
+    if isinstance(init, types.WrapperDescriptorType):
+        known = HANDLERS.get(init)
+        if known is not None:
+            s.finish(known(s, [instance, *args], kwargs))  # type: ignore[attr-defined]
+            return instance
+        if model_of(cls).initialise(s, instance, args, kwargs):
+            return instance
+        return s.unsupported(R.OPAQUE_CALL, cls, "__init__")
+    s.call(bind(s, s.trace.roots.const(init), init, instance), args, kwargs)
+    return instance
+
+
+# -- handlers ---------------------------------------------------------------------------------------------------------
+
+
+@handler(object.__new__)
+def object_new(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    target = s.force(args[0])
+    if not isinstance(target, Const) or not isinstance(target.obj, type):
+        return s.unsupported(R.OPAQUE_CALL, object.__new__)
+    if (len(args) > 1 or kwargs) and s.type_lookup(target.obj, "__new__") is not object.__new__ and s.type_lookup(target.obj, "__init__") is object.__init__:
+        s.raise_error(TypeError, "object.__new__() takes exactly one argument (the type to instantiate)")
+    return allocate(s, target, object.__new__, [], {})
+
+
+@handler(object.__init__)
+def object_init(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) > 1 or kwargs:
+        s.raise_error(TypeError, "object.__init__() takes exactly one argument (the instance to initialize)")
+    return Const(None)
+
+
+@handler(object.__init_subclass__)
+def init_subclass(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Const(None)
+
+
+@handler(object.__setattr__)
+def object_setattr(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    s.generic_store(s.force(args[0]), s.constant(args[1]), args[2])  # type: ignore[attr-defined]
+    return Const(None)
+
+
+@handler(object.__delattr__)
+def object_delattr(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    s.generic_store(s.force(args[0]), s.constant(args[1]), None)  # type: ignore[attr-defined]
+    return Const(None)
+
+
+@handler(object.__getattribute__)
+def object_getattribute(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+    value, name = s.force(args[0]), s.constant(args[1])
+    found = s.generic_attribute(value, name)  # type: ignore[attr-defined]
+    if found is None:
+        return s.raise_error(AttributeError, f"'{value.cls.__name__}' object has no attribute '{name}'")
+    return found  # type: ignore[no-any-return]
+
+
+@handler(super)
+def super_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`super()`, `super(cls, self)` and `super(cls, subclass)`."""
+    if not args:
+        frame = s.frames[-1]  # type: ignore[attr-defined]
+        names = [local.name for local in frame.code.locals]
+        if "__class__" not in names or not frame.real_code.co_argcount:
+            return s.raise_error(RuntimeError, "super(): __class__ cell not found")
+        cell = s.force(frame.slots[names.index("__class__")])
+        cls = s.force(s.getattr(cell, "cell_contents"))
+        self = frame.slots[0]
+        if frame.code.locals[0].kind == "cell":
+            self = s.getattr(self, "cell_contents")
+    elif len(args) == 2:
+        cls, self = s.force(args[0]), args[1]
+    else:
+        return s.unsupported(R.OPAQUE_CALL, super, "unbound super")
+    receiver = s.force(self)
+    owner = receiver.cls
+    if isinstance(receiver, Const) and isinstance(receiver.obj, type) and issubclass(receiver.obj, s.constant(cls)):
+        owner = receiver.obj
+    if not issubclass(owner, s.constant(cls)):
+        return s.raise_error(TypeError, "super(type, obj): obj must be an instance or subtype of type")
+    return Pack(super, (cls, receiver, Const(owner)))
+
+
+def is_instance(s: Services, value: Value, kind: Value) -> bool:
+    """isinstance(value, kind)."""
+    kind = s.force(kind)
+    if isinstance(kind, Pack) and kind.cls is tuple:
+        return any(is_instance(s, value, item) for item in kind.items)
+    if not isinstance(kind, Const):
+        return s.unsupported(R.OPAQUE_CALL, isinstance, "the class is not a constant")
+    value = s.force(value)
+    cls = kind.obj
+    if isinstance(cls, types.UnionType):
+        return any(is_instance(s, value, Const(item)) for item in cls.__args__)
+    if not isinstance(cls, type):
+        check = s.special(kind, "__instancecheck__")
+        if check is None:
+            s.raise_error(TypeError, "isinstance() arg 2 must be a type, a tuple of types, or a union")
+        return s.truth(s.call(check, [value]))  # type: ignore[arg-type]
+    if value.cls is cls:
+        return True
+    return _check(s, cls, "__instancecheck__", value, value.cls)
+
+
+def is_subclass(s: Services, value: Value, kind: Value) -> bool:
+    """issubclass(value, kind)."""
+    kind, value = s.force(kind), s.force(value)
+    if isinstance(kind, Pack) and kind.cls is tuple:
+        return any(is_subclass(s, value, item) for item in kind.items)
+    if not isinstance(kind, Const) or not isinstance(value, Const):
+        return s.unsupported(R.OPAQUE_CALL, issubclass, "a class is not a constant")
+    if isinstance(kind.obj, types.UnionType):
+        return any(is_subclass(s, value, Const(item)) for item in kind.obj.__args__)
+    if not isinstance(value.obj, type) or not isinstance(kind.obj, type):
+        s.raise_error(TypeError, "issubclass() arg 1 must be a class")
+    return _check(s, kind.obj, "__subclasscheck__", value, value.obj)
+
+
+TRUSTED_CHECKS = (type.__instancecheck__, type.__subclasscheck__, abc.ABCMeta.__instancecheck__, abc.ABCMeta.__subclasscheck__)
+
+
+def _check(s: Services, cls: type, hook: str, value: Value, of: type) -> bool:
+    meta = type(cls)
+    found = s.type_lookup(meta, hook) if meta is not type else type.__instancecheck__
+    if found in TRUSTED_CHECKS or getattr(found, "__module__", "").split(".")[0] in ("torch", "typing", "abc"):
+        return issubclass(of, cls)
+    return s.truth(s.call(bind(s, s.trace.roots.const(found), found, Const(cls)), [value]))
+
+
+@handler(isinstance)
+def isinstance_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return bool_const(is_instance(s, args[0], args[1]))
+
+
+@handler(issubclass)
+def issubclass_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return bool_const(is_subclass(s, args[0], args[1]))
