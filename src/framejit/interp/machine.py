@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from framejit import dynamic
 from framejit.bytecode.decode import decode
+from framejit.bytecode.flow import analyze
 from framejit.bytecode.instr import OP_NAMES, Instr
 from framejit.config import config
 from framejit.core.errors import Raised, Retrace, Unsupported
@@ -96,19 +97,24 @@ class Interpreter:
         code = decode(start.code)
         slots: list[Value] = []
         names = [local.name for local in code.locals]
+        first = code.by_pc[start.pc]
+        flow = analyze(code) if start.pc else None
         for index, real in enumerate(start.slots):
             name = names[index] if index < len(names) else ""
-            if real is start.empty and (start.pc == 0 or index >= len(names)):
-                slots.append(NULL)
-            else:
-                slots.append(Lazy(roots.root(SLOT, (index, name)), real))
+            path = roots.root(SLOT, (index, name))
+            if real is not start.empty:
+                slots.append(Lazy(path, real))
+                continue
+            slots.append(NULL)
+            if flow is not None and (index >= len(names) or flow.is_live(first, index)):
+                self.trace.guard(path, "SLOT_EMPTY", start.empty)
         func_path = roots.root(FUNC)
         func = Const(start.func, func_path)
         globals_ = realize_dict(self, roots.root(GLOBALS), start.globals)
         roots.dicts[id(start.globals)] = globals_.path
         frame = Frame(code, start.code, func, slots[: code.nlocalsplus], globals_, realize_dict(self, roots.root(BUILTINS), start.builtins))
         frame.stack = slots[code.nlocalsplus :]
-        frame.index = code.by_pc[start.pc]
+        frame.index = first
         if start.handled is not None:
             self.state["handled"] = Lazy(roots.root(HANDLED), start.handled)
         return frame

@@ -223,6 +223,38 @@ def delete_global(interp: Interpreter, ins: Instr) -> None:
     delete(interp, frame.globals, ins.value)
 
 
+def _namespace(interp: Interpreter) -> Value:
+    names = interp.frames[-1].names
+    if names is None:
+        interp.unsupported(R.UNSUPPORTED_OPCODE, None, "the namespace of a class body")
+    return names  # type: ignore[no-any-return]
+
+
+@op("LOAD_LOCALS")
+def load_locals(interp: Interpreter, ins: Instr) -> Value:
+    return _namespace(interp)
+
+
+@op("LOAD_NAME")
+def load_name(interp: Interpreter, ins: Instr) -> Value:
+    names = _namespace(interp)
+    key = Const(ins.value)
+    return interp.getitem(names, key) if interp.truth(interp.contains(names, key)) else _global(interp, ins.value)
+
+
+@op("STORE_NAME")
+def store_name(interp: Interpreter, ins: Instr, value: Value) -> None:
+    interp.setitem(_namespace(interp), Const(ins.value), value)
+
+
+@op("DELETE_NAME")
+def delete_name(interp: Interpreter, ins: Instr) -> None:
+    names, key = _namespace(interp), Const(ins.value)
+    if not interp.truth(interp.contains(names, key)):
+        interp.raise_error(NameError, f"name '{ins.value}' is not defined")
+    interp.delitem(names, key)
+
+
 # -- attributes and items -----------------------------------------------------------------------------------------------
 
 
