@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Literal, NamedTuple
 
+import torch
+
 DISABLED = "_framejit_disabled"
 """Attribute of a function that must not be captured; its value is a `Disabled`."""
 
@@ -66,3 +68,12 @@ def disabled(fn: object) -> Disabled | None:
     """The mark that `framejit.disable` left on a function, if any."""
     mark = getattr(fn, DISABLED, None)
     return mark if isinstance(mark, Disabled) else None
+
+
+def graph_break(msg: str = "") -> None:
+    """End the graph here when captured; does nothing in eager."""
+
+
+def is_compiling() -> bool:
+    """True inside captured code, False in eager."""
+    return torch.compiler.is_compiling()
