@@ -1,0 +1,199 @@
+/* Everything that depends on the CPython version; include it before Python.h. */
+#ifndef FJ_COMPAT_H
+#define FJ_COMPAT_H
+
+#define Py_BUILD_CORE_MODULE 1
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <opcode.h>
+#if PY_VERSION_HEX < 0x030B0000 || PY_VERSION_HEX >= 0x030E0000
+#error "framejit supports CPython 3.11, 3.12 and 3.13"
+#endif
+#ifdef Py_GIL_DISABLED
+#error "framejit does not support free-threaded builds of CPython"
+#endif
+#include <internal/pycore_frame.h>
+#include <internal/pycore_interp.h>
+#include <internal/pycore_object.h>
+#include <internal/pycore_pystate.h>
+#if PY_VERSION_HEX >= 0x030D0000
+#include <internal/pycore_ceval.h>
+#include <internal/pycore_dict.h>
+#include <internal/pycore_list.h>
+#include <internal/pycore_setobject.h>
+#include <internal/pycore_unicodeobject.h>
+#endif
+
+typedef struct _PyInterpreterFrame FJPyFrame;
+
+#define FJ_VERSION (PY_VERSION_HEX >> 16) /* 0x030B, ... */
+
+/* ---- Frames ----------------------------------------------------------------------------------------------------- */
+static inline PyCodeObject *fj_frame_code(FJPyFrame *f) {
+#if PY_VERSION_HEX >= 0x030D0000
+    return (PyCodeObject *)f->f_executable;
+#else
+    return f->f_code;
+#endif
+}
+
+static inline PyObject *fj_frame_func(FJPyFrame *f) {
+#if PY_VERSION_HEX >= 0x030C0000
+    return f->f_funcobj;
+#else
+    return (PyObject *)f->f_func;
+#endif
+}
+
+/* The instruction that the frame would execute next. */
+static inline int fj_frame_pc(FJPyFrame *f) {
+    _Py_CODEUNIT *first = _PyCode_CODE(fj_frame_code(f));
+#if PY_VERSION_HEX >= 0x030D0000
+    return (int)(f->instr_ptr - first) * 2;
+#else
+    return (int)(f->prev_instr + 1 - first) * 2;
+#endif
+}
+
+/* Makes `pc` the instruction to execute next. */
+static inline void fj_frame_set_next(FJPyFrame *f, int pc) {
+    _Py_CODEUNIT *first = _PyCode_CODE(fj_frame_code(f));
+#if PY_VERSION_HEX >= 0x030D0000
+    f->instr_ptr = first + pc / 2;
+#else
+    f->prev_instr = first + pc / 2 - 1;
+#endif
+}
+
+/* Makes the frame look as if the instruction at `pc` was executing: line numbers, f_lasti. */
+static inline void fj_frame_set_current(FJPyFrame *f, int pc) {
+    _Py_CODEUNIT *first = _PyCode_CODE(fj_frame_code(f));
+#if PY_VERSION_HEX >= 0x030D0000
+    f->instr_ptr = first + pc / 2;
+#else
+    f->prev_instr = first + pc / 2;
+#endif
+}
+
+/* An exception thrown into a frame takes its line from instr_ptr and its handler from one unit before (3.13); both
+ * from prev_instr earlier. */
+#if PY_VERSION_HEX >= 0x030D0000
+#define FJ_THROW_LOOKS_BACK 1
+#else
+#define FJ_THROW_LOOKS_BACK 0
+#endif
+
+/* Since 3.12 the interpreter itself retires the frame that it evaluates; 3.11 leaves that to the caller of the hook. */
+static inline int fj_frame_retire(PyThreadState *ts, FJPyFrame *f) {
+#if PY_VERSION_HEX >= 0x030D0000
+    _PyEval_FrameClearAndPop(ts, f);
+    return 1;
+#elif PY_VERSION_HEX >= 0x030C0000
+    (void)ts, (void)f;
+    return 0;
+#else
+    (void)ts, (void)f;
+    return 1;
+#endif
+}
+#define FJ_CAN_RETIRE (FJ_VERSION != 0x030C)
+
+/* The top of the thread's chain of frames. */
+#if PY_VERSION_HEX >= 0x030D0000
+#define FJ_TOP_FRAME(ts) ((ts)->current_frame)
+#else
+#define FJ_TOP_FRAME(ts) ((ts)->cframe->current_frame)
+#endif
+
+/* ---- Code objects ----------------------------------------------------------------------------------------------- */
+#if PY_VERSION_HEX >= 0x030C0000
+#define fj_extra_index PyUnstable_Eval_RequestCodeExtraIndex
+#define fj_extra_get PyUnstable_Code_GetExtra
+#define fj_extra_set PyUnstable_Code_SetExtra
+#define FJ_OPCODE(unit) ((unit).op.code)
+#define FJ_OPARG(unit) ((unit).op.arg)
+#else
+#define fj_extra_index _PyEval_RequestCodeExtraIndex
+#define fj_extra_get _PyCode_GetExtra
+#define fj_extra_set _PyCode_SetExtra
+#define FJ_OPCODE(unit) _Py_OPCODE(unit)
+#define FJ_OPARG(unit) _Py_OPARG(unit)
+#endif
+
+#ifdef RETURN_CONST
+#define FJ_RETURN_CONST RETURN_CONST
+#else
+#define FJ_RETURN_CONST (-1)
+#endif
+
+/* The kind of frame entry at which a generator waits for a value. */
+#if PY_VERSION_HEX >= 0x030C0000
+#define FJ_GEN_CODE(gen) fj_frame_code((FJPyFrame *)(gen)->gi_iframe)
+#else
+#define FJ_GEN_CODE(gen) ((gen)->gi_code)
+#endif
+
+/* Up to 3.12 the head of a call is [NULL, callable] or [function, self], from 3.13 [callable, NULL or self]. */
+#define FJ_NULL_FIRST (FJ_VERSION < 0x030D)
+
+/* ---- Threads ---------------------------------------------------------------------------------------------------- */
+/* Signals, pending calls, asynchronous exceptions, requests for the GIL or (3.12) the collector are waiting. */
+static inline int fj_interrupted(PyThreadState *ts) {
+#if PY_VERSION_HEX >= 0x030D0000
+    return (_Py_atomic_load_uintptr_relaxed(&ts->eval_breaker) & 255) != 0;
+#else
+    return _Py_atomic_load_relaxed(&ts->interp->ceval.eval_breaker) != 0;
+#endif
+}
+
+/* A trace function, local events of sys.monitoring, or events of any tool but the profiler are on. */
+static inline int fj_traced(PyThreadState *ts, PyCodeObject *code) {
+    if (ts->c_tracefunc) return 1;
+#if PY_VERSION_HEX >= 0x030C0000
+    unsigned char tools = 0;
+    for (size_t i = 0; i < sizeof ts->interp->monitors.tools; i++) tools |= ts->interp->monitors.tools[i];
+    if (tools & ~(1 << 6)) return 1; /* tool 6 is sys.setprofile */
+    if (code->_co_monitoring)
+        for (size_t i = 0; i < sizeof code->_co_monitoring->local_monitors.tools; i++)
+            if (code->_co_monitoring->local_monitors.tools[i] & ~(1 << 6)) return 1;
+#else
+    (void)code;
+#endif
+    return 0;
+}
+
+/* ---- Exceptions ------------------------------------------------------------------------------------------------- */
+/* Takes the exception that is set (normalised, with its traceback); NULL when none is. */
+static inline PyObject *fj_take_error(void) {
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyErr_GetRaisedException();
+#else
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (!type) return NULL;
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback) PyException_SetTraceback(value, traceback);
+    Py_DECREF(type);
+    Py_XDECREF(traceback);
+    return value;
+#endif
+}
+
+/* Sets an exception as it is, without giving it a context; steals it. */
+static inline void fj_put_error(PyObject *error) {
+#if PY_VERSION_HEX >= 0x030C0000
+    PyErr_SetRaisedException(error);
+#else
+    PyErr_Restore(Py_NewRef((PyObject *)Py_TYPE(error)), error, PyException_GetTraceback(error));
+#endif
+}
+
+/* obj.name, or NULL without an exception when it is missing: 1, 0 or -1. */
+static inline int fj_lookup(PyObject *obj, PyObject *name, PyObject **result) {
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyObject_GetOptionalAttr(obj, name, result);
+#else
+    return _PyObject_LookupAttr(obj, name, result);
+#endif
+}
+#endif

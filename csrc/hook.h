@@ -1,0 +1,167 @@
+/* What the C files of the frame machinery share; CPython's internals end here. */
+#ifndef FJ_HOOK_H
+#define FJ_HOOK_H
+
+#include "compat.h"
+#include "framejit.h"
+
+/* ---- Threads and the hook (hook.c) ------------------------------------------------------------------------------ */
+typedef struct FJContext FJContext;
+typedef struct FJCode FJCode;
+
+/* What to do next with a frame. */
+typedef enum {
+    FJ_OUT_LOOKUP, /* find a region at context->pc */
+    FJ_OUT_NATIVE, /* CPython goes on at context->pc */
+    FJ_OUT_THROW,  /* an exception is set: throw it at context->pc */
+    FJ_OUT_DONE,   /* the frame has been retired; context->result is its value */
+    FJ_OUT_MISS    /* of a program: nothing happened */
+} FJOut;
+
+/* How the next frame of `code` on this thread begins, instead of at its first instruction. */
+typedef struct {
+    PyCodeObject *code;
+    FJOut (*begin)(FJContext *, void *);
+    void *arg;
+    int collector; /* the collector was on before the call */
+} FJPending;
+
+typedef struct {
+    int enabled;        /* frames of this thread are looked at */
+    int depth;          /* hooked frames on this thread's C stack */
+    PyObject *key;      /* configuration of the innermost Compiled, borrowed from it */
+    PyCodeObject *root; /* code that a Compiled is about to call: captured in any case */
+    FJPending *pending;
+} FJThread;
+
+extern __thread FJThread fj_thread;
+
+/* One frame while the hook is busy with it. */
+struct FJContext {
+    PyThreadState *ts;
+    FJThread *thread;
+    FJPyFrame *frame;
+    PyCodeObject *code;
+    FJCode *record;   /* what is known about the code */
+    int pc;
+    int fresh;        /* nothing of this frame has run under the hook yet */
+    PyObject *result; /* of FJ_OUT_DONE */
+    PyObject *error;  /* exception put aside while an exit sequence runs that ends in RAISE -1 */
+};
+
+PyObject *fj_hook(PyThreadState *ts, FJPyFrame *frame, int throwflag);
+PyObject *fj_loop(FJContext *c, FJOut out);
+/* Forces the hook pointer for a call that must meet the hook; the hook itself puts it right again. */
+void fj_pointer_force(void);
+void fj_pointer_sync(void);
+void fj_pending_taken(FJPending *pending);
+int fj_hook_init(PyObject *module);
+
+/* ---- Frames (frame.c) ------------------------------------------------------------------------------------------- */
+void fj_frame_fill(FJContext *c, FJFrame *frame);
+/* Replaces all slots by `count` values: words index registers, -1 is empty, -2 keeps. 0 or -1. */
+int fj_write_slots(FJContext *c, PyObject **regs, const int32_t *words, int count);
+/* The same for plain values, which are borrowed. */
+int fj_write_values(FJPyFrame *f, PyObject **values, int count);
+/* Drops all slots from `count` on. */
+void fj_truncate(FJPyFrame *f, int count);
+static inline void fj_push(FJPyFrame *f, PyObject *stolen) {
+    f->localsplus[f->stacktop++] = stolen;
+}
+/* Puts the frame on the thread's chain while something runs on its behalf at `pc`. */
+FJPyFrame *fj_link(FJContext *c, int pc);
+void fj_unlink(FJContext *c, FJPyFrame *previous);
+/* Prepares the frame for an exception that appears at `pc`. */
+void fj_frame_set_raise(FJPyFrame *f, int pc);
+FJOut fj_return(FJContext *c, PyObject *value, int pc);
+int fj_fast_return(FJContext *c);
+/* Calls `func` so that its new frame begins as `begin` says. */
+PyObject *fj_call_into(PyObject *func, FJOut (*begin)(FJContext *, void *), void *arg);
+PyObject *fj_enter(PyObject *self, PyObject *args, PyObject *kwargs);
+int fj_frame_init(PyObject *module);
+
+/* ---- Exits (exits.c) -------------------------------------------------------------------------------------------- */
+FJOut fj_exits(FJContext *c, PyObject *program, PyObject **regs, int at);
+
+/* ---- Opaque operations (opaque.c) ------------------------------------------------------------------------------- */
+typedef struct {
+    int kind, arg, pc, next_pc, target_pc;
+    PyObject *program;
+    const int32_t *consts;
+    int nconsts;
+} FJOpaqueOp;
+
+/* Does one instruction on the frame's real stack; sets c->pc. FJ_OUT_LOOKUP or FJ_OUT_THROW. */
+FJOut fj_opaque(FJContext *c, const FJOpaqueOp *op);
+int fj_opaque_init(PyObject *module);
+
+/* ---- Regions (cache.c) ------------------------------------------------------------------------------------------ */
+typedef enum {
+    FJ_MODE_CAPTURE, /* a miss is reported */
+    FJ_MODE_NATIVE,  /* CPython goes on here, no questions asked */
+    FJ_MODE_OFF,     /* the same, and nothing below is looked at either */
+    FJ_MODE_COUNT
+} FJMode;
+
+typedef struct {
+    int pc; /* -1: the whole code */
+    int mode;
+    PyObject *key;      /* NULL: every key */
+    PyObject *programs; /* tuple, newest first, never changed in place; or NULL */
+} FJEntry;
+
+struct FJCode {
+    struct FJCode *next, **back;
+    PyCodeObject *code; /* borrowed: it owns this */
+    FJEntry *entries;
+    int count, capacity;
+    signed char verdict; /* of classify: 0 never, 1 with a tensor, 2 always; -1 not asked */
+    char root;           /* a Compiled exists */
+    int return_pc;       /* some RETURN_VALUE; -1 without one, -2 not searched */
+};
+
+enum { FJ_NEVER, FJ_WITH_TENSOR, FJ_ALWAYS };
+
+/* What is known about a code object; created on demand. NULL with an exception when out of memory. */
+FJCode *fj_code(PyCodeObject *code);
+FJEntry *fj_find(FJCode *code, int pc, PyObject *key);
+int fj_code_mode(FJCode *code, PyObject *key);
+int fj_install(PyCodeObject *code, int pc, PyObject *key, PyObject *program);
+int fj_remove(PyCodeObject *code, int pc, PyObject *key, PyObject *program);
+int fj_cache_init(PyObject *module);
+
+/* ---- Callbacks (view.c) ----------------------------------------------------------------------------------------- */
+/* Asks for a region at c->pc: 1 installed, 0 not, -1 exception. */
+int fj_miss(FJContext *c);
+/* Reports a new region that failed on its own frame: 0 or -1. */
+int fj_reject(FJContext *c, PyObject *program);
+/* Whether a fresh frame is worth a capture: 1, 0 or -1. */
+int fj_wanted(FJContext *c);
+int fj_view_init(PyObject *module);
+
+/* ---- Compiled callables (compiled.c, generator.c) --------------------------------------------------------------- */
+typedef struct {
+    int enabled;
+    PyObject *key;
+} FJSaved;
+
+static inline FJSaved fj_switch_on(PyObject *key) {
+    FJSaved saved = {fj_hook_set(1), fj_thread.key};
+    fj_thread.key = key;
+    return saved;
+}
+static inline void fj_switch_back(FJSaved saved) {
+    fj_thread.key = saved.key;
+    fj_hook_set(saved.enabled);
+}
+int fj_compiled_init(PyObject *module);
+int fj_generator_init(PyObject *module);
+/* Wraps a generator, coroutine or asynchronous generator; steals it. */
+PyObject *fj_generator_wrap(PyObject *inner, PyObject *key);
+
+/* ---- Counters (module.c) ---------------------------------------------------------------------------------------- */
+typedef struct {
+    uint64_t calls, frames, hits, misses, installs, rejects, natives, opaques, callees, throws, replays;
+} FJStats;
+extern FJStats fj_stats;
+#endif

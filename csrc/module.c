@@ -1,0 +1,99 @@
+/* The extension module framejit._C. */
+#include "hook.h"
+
+PyObject *fj_null, *fj_missing;
+FJStats fj_stats;
+
+/* ---- NULL and MISSING ------------------------------------------------------------------------------------------- */
+typedef struct {
+    PyObject_HEAD
+    const char *name;
+} Sentinel;
+
+static PyObject *sentinel_repr(Sentinel *s) {
+    return PyUnicode_FromString(s->name);
+}
+
+static PyTypeObject Sentinel_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "framejit._C.Sentinel",
+    .tp_basicsize = sizeof(Sentinel),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_doc = "A value that stands for none.",
+    .tp_repr = (reprfunc)sentinel_repr,
+};
+
+static PyObject *sentinel(PyObject *module, const char *name) {
+    Sentinel *s = PyObject_New(Sentinel, &Sentinel_Type);
+    if (!s) return NULL;
+    s->name = name;
+    return PyModule_AddObjectRef(module, name, (PyObject *)s) < 0 ? NULL : (PyObject *)s;
+}
+
+/* ---- Functions -------------------------------------------------------------------------------------------------- */
+static PyObject *hook_enabled(PyObject *self, PyObject *flag) {
+    (void)self;
+    int enabled = PyObject_IsTrue(flag);
+    if (enabled < 0) return NULL;
+    if (enabled && !fj_thread.key) fj_thread.key = Py_None;
+    return PyBool_FromLong(fj_hook_set(enabled));
+}
+
+static PyObject *stats(PyObject *self, PyObject *unused) {
+    (void)self, (void)unused;
+    FJStats *s = &fj_stats;
+    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsK}", "calls", s->calls, "frames", s->frames, "hits", s->hits, "misses",
+                         s->misses, "installs", s->installs, "rejects", s->rejects, "natives", s->natives, "opaques",
+                         s->opaques, "callees", s->callees, "throws", s->throws, "replays", s->replays);
+}
+
+static PyMethodDef methods[] = {
+    {"hook_enabled", hook_enabled, METH_O, "hook_enabled(flag) -> previous: look at frames of this thread or not."},
+    {"stats", stats, METH_NOARGS, "stats() -> dict of counters."},
+    {"enter", (PyCFunction)(void (*)(void))fj_enter, METH_VARARGS | METH_KEYWORDS,
+     "enter(func, pc, slots, handled=None, raise_=None, locals=None): run a frame from pc on; of a generator function "
+     "at pc > 0: (generator or None when it ended, value)."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "framejit._C", "Frames, regions and the register machine.", -1, methods, NULL, NULL, NULL, NULL,
+};
+
+/* ---- Start ------------------------------------------------------------------------------------------------------ */
+static PyObject *opaque_kinds(void) {
+    static const char *rows[][2] = {
+#define FJ_OP(name, spec, doc)
+#define FJ_OPAQUE(name, effect) {#name, effect},
+#include "ops.def"
+#undef FJ_OP
+#undef FJ_OPAQUE
+    };
+    PyObject *kinds = PyTuple_New(FJ_OPAQUE_COUNT);
+    for (int i = 0; kinds && i < FJ_OPAQUE_COUNT; i++) {
+        PyObject *row = Py_BuildValue("(ss)", rows[i][0], rows[i][1]);
+        if (!row) Py_CLEAR(kinds);
+        else PyTuple_SET_ITEM(kinds, i, row);
+    }
+    return kinds;
+}
+
+static int fill(PyObject *module) {
+    if (PyType_Ready(&Sentinel_Type) < 0) return -1;
+    if (!(fj_null = sentinel(module, "NULL")) || !(fj_missing = sentinel(module, "MISSING"))) return -1;
+    PyObject *kinds = opaque_kinds();
+    if (!kinds || PyModule_AddObjectRef(module, "OPAQUE_KINDS", kinds) < 0) return -1;
+    Py_DECREF(kinds);
+    if (fj_cache_init(module) < 0 || fj_view_init(module) < 0 || fj_hook_init(module) < 0) return -1;
+    if (fj_compiled_init(module) < 0 || fj_generator_init(module) < 0) return -1;
+    return fj_machine_init(module);
+}
+
+PyMODINIT_FUNC PyInit__C(void) {
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_ImportError, "framejit does not support sub-interpreters");
+        return NULL;
+    }
+    PyObject *module = PyModule_Create(&definition);
+    if (module && fill(module) < 0) Py_CLEAR(module);
+    return module;
+}
