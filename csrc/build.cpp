@@ -10,7 +10,11 @@ static PyObject *(*const binary[])(PyObject *, PyObject *) = {
     PyNumber_Remainder, PyNumber_Or, power, PyNumber_Rshift, PyNumber_Subtract, PyNumber_TrueDivide, PyNumber_Xor};
 static PyObject *(*const unary[])(PyObject *) = {PyNumber_Negative, PyNumber_Positive, PyNumber_Invert};
 
-const int32_t *op_BINARY(Run &m, const int32_t *a) { return give(m, a[1], binary[a[2]](m.reg(a[3]), m.reg(a[4])), a + 5); }
+// In-place operators, 13 to 25, do on these values what the plain ones do.
+const int32_t *op_BINARY(Run &m, const int32_t *a) {
+  auto function = a[2] == 26 ? PyObject_GetItem : binary[a[2] % 13];
+  return give(m, a[1], function(m.reg(a[3]), m.reg(a[4])), a + 5);
+}
 const int32_t *op_COMPARE(Run &m, const int32_t *a) {
   return give(m, a[1], PyObject_RichCompare(m.reg(a[3]), m.reg(a[4]), a[2]), a + 5);
 }

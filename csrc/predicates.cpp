@@ -6,6 +6,9 @@
 
 #include <cstring>
 
+// Exported by every CPython; since 3.13 only the internal headers declare it.
+extern "C" PyAPI_FUNC(int) _PySet_NextEntry(PyObject *set, Py_ssize_t *position, PyObject **key, Py_hash_t *hash);
+
 namespace fj {
 
 bool same_text(PyObject *a, PyObject *b) {
@@ -116,6 +119,11 @@ static Py_ssize_t raw_length(PyObject *value) {
 }
 
 const int32_t *op_CHECK_LEN(Run &m, const int32_t *a) { return raw_length(m.reg(a[1])) == a[2] ? a + 3 : nullptr; }
+
+const int32_t *op_LOAD_LEN(Run &m, const int32_t *a) {
+  Py_ssize_t n = raw_length(m.reg(a[2]));
+  return n < 0 ? nullptr : give(m, a[1], PyLong_FromSsize_t(n), a + 3);
+}
 
 static int raw_truth(PyObject *value) { // -1: not of a builtin type
   PyTypeObject *t = Py_TYPE(value);

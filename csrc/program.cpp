@@ -116,7 +116,7 @@ bool Packer::types(const int32_t *a) {
       if (!PyUnicode_CheckExact(get(a[3 + i]))) return fail("not a name");
     return true;
   case FJ_OP_LOAD_SLOT: return a[1] >= 0 || fail("no such slot");
-  case FJ_OP_BINARY: return (a[1] >= 0 && a[1] < 13) || fail("no such operator");
+  case FJ_OP_BINARY: return (a[1] >= 0 && a[1] <= 26) || fail("no such operator");
   case FJ_OP_COMPARE: return (a[1] >= 0 && a[1] <= Py_GE) || fail("no such operator");
   case FJ_OP_UNARY: return (a[1] >= 0 && a[1] <= 2) || fail("no such operator");
   case FJ_OP_BUILD_DICT: return a[1] % 2 == 0 || fail("wants key, value pairs");

@@ -251,7 +251,8 @@ static PyObject *tensor_check_matches(PyObject *self, PyObject *value) { return 
 
 // ---- The modes of torch ---------------------------------------------------------------------------------------------
 
-// Every number that a state compares, as a row: name, expression.
+// Every number that a state compares, as a row: name, expression. A precision is a look-up of 14 ns and means something
+// on its own backend only.
 #define PRECISION(backend, op) context.float32Precision(at::Float32Backend::backend, at::Float32Op::op)
 #define STATE_FIELDS(X)                                                                                                            \
   X(grad_mode, autograd.get_grad_mode())                                                                                           \
@@ -278,9 +279,8 @@ static PyObject *tensor_check_matches(PyObject *self, PyObject *value) { return 
   X(memory_efficient_sdp, context.userEnabledMemEfficientSDP())                                                                    \
   X(math_sdp, context.userEnabledMathSDP())                                                                                        \
   X(cudnn_sdp, context.userEnabledCuDNNSDP())                                                                                      \
-  X(fp32_precision, PRECISION(GENERIC, ALL))                                                                                       \
-  X(fp32_precision_cuda_matmul, PRECISION(CUDA, MATMUL))                                                                           \
-  X(fp32_precision_cuda_conv, PRECISION(CUDA, CONV))                                                                               \
+  X(fp32_precision_cuda_matmul, has_cuda ? PRECISION(CUDA, MATMUL) : at::Float32Precision::NONE)                                     \
+  X(fp32_precision_cuda_conv, has_cuda ? PRECISION(CUDA, CONV) : at::Float32Precision::NONE)                                         \
   X(fp32_precision_mkldnn_matmul, PRECISION(MKLDNN, MATMUL))                                                                       \
   X(fp32_precision_mkldnn_conv, PRECISION(MKLDNN, CONV))                                                                           \
   X(anomaly_mode, torch::autograd::AnomalyMode::is_enabled())                                                                      \
@@ -377,6 +377,7 @@ static int64_t hook_functions(const at::impl::SavedTensorDefaultHooksTLS &hooks,
 }
 
 static void read_state(int64_t *out, std::vector<PyObject *> *objects) {
+  static const bool has_cuda = at::hasCUDA();
   at::Context &context = at::globalContext();
   const c10::AutogradState &autograd = c10::AutogradState::get_tls_state();
   const auto &hooks = at::SavedTensorDefaultHooks::get_tls_state();
@@ -472,8 +473,8 @@ static PyObject *torch_state_fields(PyObject *self, void *) {
   return dict;
 }
 
-static PyMethodDef check_methods[] = {{"matches", tensor_check_matches, METH_O, "whether a value passes"}, {nullptr, nullptr, 0, nullptr}};
-static PyMethodDef state_methods[] = {{"matches", torch_state_matches_now, METH_NOARGS, "whether the modes are as they were"},
+static PyMethodDef check_methods[] = {{"check", tensor_check_matches, METH_O, "whether a value passes"}, {nullptr, nullptr, 0, nullptr}};
+static PyMethodDef state_methods[] = {{"check", torch_state_matches_now, METH_NOARGS, "whether the modes are as they were"},
                                       {"difference", torch_state_difference, METH_NOARGS, "the first field that differs now, or None"},
                                       {nullptr, nullptr, 0, nullptr}};
 static PyGetSetDef state_getset[] = {{"fields", torch_state_fields, nullptr, "the numbers by name", nullptr},
