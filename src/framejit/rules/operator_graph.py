@@ -1,0 +1,429 @@
+"""`Services.operator`: runs a torch operator on fake tensors, appends its node, and gives back symbolic results."""
+
+from __future__ import annotations
+
+import enum
+import operator as python_operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch._guards import Source
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    UnsupportedFakeTensorException,
+    UnsupportedOperatorException,
+)
+from torch.fx.experimental.symbolic_shapes import DimDynamic, GuardOnDataDependentSymNode
+
+from framejit.core.errors import Retrace
+from framejit.core.services import Services
+from framejit.core.trace import Trace, meta_key
+from framejit.core.value import NONE, Const, Node, Number, Pack, Ref, Value
+from framejit.reasons import R
+from framejit.rules import torch_state
+from framejit.rules.operator_facts import draws_random, mutates, takes_numbers
+
+LITERALS = frozenset({
+    int, float, bool, complex, str, type(None), type(Ellipsis), torch.dtype, torch.device, torch.layout,
+    torch.memory_format, slice,
+})  # fmt: skip
+
+
+class Same(NamedTuple):
+    """The result is the operand with this number, the very object."""
+
+    index: int
+
+
+class Fresh(NamedTuple):
+    """The result is a new tensor; `aliases` are the operands that share its storage."""
+
+    fake: torch.Tensor
+    meta: int
+    aliases: tuple[int, ...]
+
+
+class Many(NamedTuple):
+    """The result is a tuple, named tuple or list of results."""
+
+    cls: type
+    items: tuple[Any, ...]
+
+
+class Literal(NamedTuple):
+    """The result is a Python object that follows from the operands' metadata."""
+
+    obj: Any
+
+
+class Outcome(NamedTuple):
+    """What an operator does with operands of one kind: its result, and (operand, new fake, new meta) of those it changes."""
+
+    result: Same | Fresh | Many | Literal
+    mutated: tuple[tuple[int, torch.Tensor | None, int], ...]
+    random: bool
+
+
+class Operands:
+    """The arguments of one call as fx arguments, with the key under which its outcome is cached."""
+
+    __slots__ = ("s", "numbers", "nodes", "key", "cacheable")
+
+    def __init__(self, s: Services, numbers: bool):
+        self.s, self.numbers = s, numbers
+        self.nodes: list[Node] = []
+        self.key: list[Any] = []
+        self.cacheable = True
+
+    def convert(self, value: Value) -> Any:
+        """The fx argument for a value."""
+        kind = type(value)
+        if kind is Node:
+            return self._node(value)  # type: ignore[arg-type]
+        if kind is Const:
+            return self._const(value.obj)  # type: ignore[attr-defined]
+        if kind is Pack:
+            return self._pack(value)  # type: ignore[arg-type]
+        if kind is Ref:
+            return self._ref(value)  # type: ignore[arg-type]
+        if kind is Number:
+            return self._number(value)  # type: ignore[arg-type]
+        return self.convert(self.s.force(value))
+
+    def _node(self, value: Node) -> Any:
+        nodes = self.nodes
+        if value in nodes:
+            self.key.append(-nodes.index(value) - 1)
+        else:
+            nodes.append(value)
+            self.key.append(value.meta)
+            if not value.meta:
+                self.cacheable = False
+        return value.node
+
+    def _const(self, obj: Any) -> Any:
+        kind = type(obj)
+        if kind not in LITERALS:
+            if isinstance(obj, tuple):
+                return self._items(kind, [self.s.wrap(item) for item in obj])
+            obj = self._plain(obj)
+        elif kind is slice:
+            return self._pack(self.s.wrap(obj))  # type: ignore[arg-type]
+        self.key.append((kind, obj))
+        return obj
+
+    def _plain(self, obj: Any) -> Any:
+        if isinstance(obj, (float, int)) and not isinstance(obj, enum.Enum):
+            return float(obj) if isinstance(obj, float) else int(obj)
+        if isinstance(obj, enum.Enum) and type(obj).__module__.startswith("torch"):
+            return obj
+        if isinstance(obj, range):
+            return list(obj)
+        return self.s.unsupported(R.UNSUPPORTED_OPERATOR, obj, f"an argument of type {type(obj).__name__}")
+
+    def _pack(self, value: Pack) -> Any:
+        if value.cls is slice:
+            self.key.append("slice")
+            return slice(*[self.convert(item) for item in value.items])
+        if issubclass(value.cls, tuple):
+            return self._items(value.cls, value.items)
+        return self.s.unsupported(R.UNSUPPORTED_OPERATOR, value, f"an argument of type {value.cls.__name__}")
+
+    def _items(self, cls: type, items: Sequence[Value]) -> Any:
+        self.key.append((cls, len(items)))
+        return tuple([self.convert(item) for item in items])
+
+    def _ref(self, value: Ref) -> Any:
+        if value.cls is list:
+            items = self.s.unpack(value)
+            self.key.append((list, len(items)))
+            return [self.convert(item) for item in items]
+        if value.cls is dict:
+            names = [self.s.constant(key) for key in self.s.unpack(value)]
+            self.key.append((dict, *names))
+            return {name: self.convert(self.s.getitem(value, Const(name))) for name in names}
+        return self.s.unsupported(R.UNSUPPORTED_OPERATOR, value, f"an argument of type {value.cls.__name__}")
+
+    def _number(self, value: Number) -> Any:
+        if not self.numbers or value.cls is not int:
+            return self._const(self.s.constant(value))
+        self.key.append(("number", value.cls))
+        return number_input(self.s.trace, value)
+
+
+class NumberSource(Source):
+    """Where the shape environment believes a number comes from."""
+
+    def __init__(self, text: str):
+        object.__setattr__(self, "text", text)
+
+    @property
+    def _name_template(self) -> str:
+        return self.text  # type: ignore[attr-defined, no-any-return]
+
+
+def number_input(trace: Trace, value: Number) -> torch.fx.Node:
+    """The placeholder of a number that the program hands to the graph."""
+    found = trace.inputs.get(value.path)
+    if found is not None:
+        return found.node
+    source = NumberSource(f"number_{len(trace.inputs)}")
+    symbol = trace.shape_env.create_unspecified_symint_and_symbol(value.hint, source, DimDynamic.DYNAMIC)
+    node = trace.placeholder(value.path, value.hint, value, symbol, "number")
+    node.meta["hint"] = value.hint
+    return node
+
+
+def operator(
+    s: Services, op: str, target: Any, args: Sequence[Value], kwargs: dict[str, Value] | None = None
+) -> Value:
+    """Append `target(*args, **kwargs)` (or the method of that name) to the graph and return its symbolic result."""
+    trace = s.trace
+    operands = Operands(s, takes_numbers(target))
+    convert, key = operands.convert, operands.key
+    fx_args = tuple([convert(arg) for arg in args])
+    fx_kwargs: dict[str, Any] = {}
+    if kwargs:
+        for name, value in kwargs.items():
+            key.append(name)
+            fx_kwargs[name] = convert(value)
+    outcome: Outcome | None = None
+    if operands.cacheable and trace.share_fakes:
+        full_key = (target, torch_state.mode_key(s), *key)
+        outcome = trace.cache.get(full_key)
+        if outcome is None:
+            outcome = trace.cache[full_key] = _Attempt(s, op, target, operands).run(fx_args, fx_kwargs)
+    else:
+        outcome = _Attempt(s, op, target, operands).run(fx_args, fx_kwargs)
+    return _append(s, op, target, fx_args, fx_kwargs, operands.nodes, outcome)
+
+
+# -- the graph's side ---------------------------------------------------------------------------------------------------
+
+
+def _append(
+    s: Services, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], nodes: list[Node], outcome: Outcome
+) -> Value:
+    result = outcome.result
+    if not outcome.mutated:
+        if type(result) is Same:
+            return nodes[result.index]
+        if type(result) is Literal and result.obj is not None:
+            return s.wrap(result.obj)
+    trace = s.trace
+    example = result.fake if type(result) is Fresh else None
+    node = trace.node(op, target, args, kwargs, example, s.where())  # type: ignore[attr-defined]
+    if outcome.random:
+        trace.flag("random")
+    if outcome.mutated:
+        _mutate(trace, nodes, outcome.mutated)
+    if type(result) is Fresh:
+        return _tensor(node, result, nodes)
+    if type(result) is Literal:
+        return NONE if result.obj is None else s.wrap(result.obj)
+    node.meta["example_value"] = _example(result, nodes)
+    return _result(s, node, result, nodes)
+
+
+def _tensor(node: torch.fx.Node, result: Fresh, nodes: list[Node]) -> Node:
+    if result.aliases:
+        _share(node, [nodes[index].node for index in result.aliases])
+    return Node(torch.Tensor, node, result.fake, None, result.meta)
+
+
+def _share(node: torch.fx.Node, owners: list[torch.fx.Node]) -> None:
+    """Note that `node` shares storage with its owners: `storage` is the placeholder or operator that made it."""
+    roots = [owner.meta.setdefault("storage", owner) for owner in owners]
+    node.meta["storage"] = next((root for root in roots if root.op == "placeholder"), roots[0])
+
+
+def _result(s: Services, node: torch.fx.Node, result: Any, nodes: list[Node]) -> Value:
+    if type(result) is Same:
+        return nodes[result.index]
+    if type(result) is Literal:
+        return s.wrap(result.obj)
+    if type(result) is Fresh:
+        return _tensor(node, result, nodes)
+    values = []
+    for index, item in enumerate(result.items):
+        child = node
+        if type(item) in (Fresh, Many):
+            child = s.trace.node("call_function", python_operator.getitem, (node, index), {}, _example(item, nodes))
+        values.append(_result(s, child, item, nodes))
+    if result.cls is list:
+        return s.heap.new(list, {s.heap.ITEMS: tuple(values)})
+    return Pack(result.cls, tuple(values))
+
+
+def _example(result: Any, nodes: list[Node]) -> Any:
+    if type(result) is Fresh:
+        return result.fake
+    if type(result) is Same:
+        return nodes[result.index].fake
+    if type(result) is Literal:
+        return result.obj
+    return [_example(item, nodes) for item in result.items]
+
+
+def _mutate(trace: Trace, nodes: list[Node], mutated: tuple[tuple[int, Any, int], ...]) -> None:
+    for index, fake, meta in mutated:
+        value = nodes[index]
+        if value.node.meta.get("storage", value.node).op == "placeholder":
+            trace.flag("mutates")
+        if fake is not None:
+            if "storage" in value.node.meta:  # views of it change along
+                raise Retrace("unshared_fakes")
+            _replace(trace, value, fake, meta)
+
+
+def _replace(trace: Trace, value: Node, fake: torch.Tensor, meta: int) -> None:
+    old = value.fake, value.meta
+
+    def undo() -> None:
+        value.fake, value.meta = old
+
+    trace.trail.on_undo(undo)
+    value.fake, value.meta = fake, meta
+
+
+# -- the fake tensors' side -----------------------------------------------------------------------------------------------
+
+
+class _Attempt:
+    """One run of an operator on the operands' fake tensors."""
+
+    def __init__(self, s: Services, op: str, target: Any, operands: Operands):
+        self.s, self.op, self.target, self.nodes = s, op, target, operands.nodes
+        self.fakes: list[torch.Tensor] = []
+        self.table: dict[torch.fx.Node, Any] = {}
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Outcome:
+        s, trace = self.s, self.s.trace
+        changes = mutates(self.target, args, kwargs)
+        if changes and not trace.share_fakes:
+            return trace.touch(lambda: self._run(args, kwargs, changes))  # type: ignore[no-any-return]
+        return self._run(args, kwargs, changes)
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], changes: bool) -> Outcome:
+        trace = self.s.trace
+        with trace.fake_mode, torch_state.applied(self.s):
+            self._take_fakes(changes)
+            versions = [_version(fake) for fake in self.fakes]
+            metas = [meta_key(fake) for fake in self.fakes] if changes else []
+            real_args = [self._substitute(arg) for arg in args]
+            real_kwargs = {name: self._substitute(arg) for name, arg in kwargs.items()}
+            result = self._call(real_args, real_kwargs)
+            template = self._template(result)
+        mutated = []
+        for index, fake in enumerate(self.fakes):
+            if _version(fake) != versions[index] or (changes and versions[index] is None):
+                meta = meta_key(fake) if changes else 0
+                changed = trace.share_fakes and changes and meta != metas[index]
+                mutated.append((index, fake if changed else None, meta if changed else 0))
+        if changes and not mutated:  # running statistics: changed without a new version
+            mutated = [(index, None, 0) for index in range(len(self.fakes))]
+        return Outcome(template, tuple(mutated), draws_random(self.target, args, kwargs))
+
+    def _take_fakes(self, changes: bool) -> None:
+        """Each operand's own fake, or a stand-in where one fake stands for several operands or will be changed."""
+        trace, seen = self.s.trace, set()
+        for value in self.nodes:
+            fake = value.fake
+            if trace.share_fakes and (changes or id(fake) in seen):
+                fake = _stand_in(fake)
+            seen.add(id(fake))
+            self.fakes.append(fake)
+            self.table[value.node] = fake
+            if changes and not trace.share_fakes:
+                value.node.meta["example_value"] = _stand_in(fake)
+
+    def _substitute(self, arg: Any) -> Any:
+        kind = type(arg)
+        if kind is torch.fx.Node:
+            found = self.table.get(arg)
+            return arg.meta["hint"] if found is None else found
+        if kind is tuple or kind is list:
+            return kind([self._substitute(item) for item in arg])
+        if kind is slice:
+            return slice(self._substitute(arg.start), self._substitute(arg.stop), self._substitute(arg.step))
+        if kind is dict:
+            return {name: self._substitute(item) for name, item in arg.items()}
+        return arg
+
+    def _call(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        s = self.s
+        try:
+            if self.op == "call_method":
+                return getattr(args[0], self.target)(*args[1:], **kwargs)
+            return self.target(*args, **kwargs)
+        except DataDependentOutputException as error:
+            return s.unsupported(R.SCALAR_READ, self.target, str(error.func))
+        except (DynamicOutputShapeException, GuardOnDataDependentSymNode) as error:
+            return s.unsupported(R.DYNAMIC_SHAPE_OPERATOR, self.target, _first_line(error))
+        except (UnsupportedOperatorException, UnsupportedFakeTensorException) as error:
+            return s.unsupported(R.UNSUPPORTED_OPERATOR, self.target, _first_line(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is, eager meets the same
+            return s.unsupported(R.FAKE_TENSOR_ERROR, self.target, f"{type(error).__name__}: {_first_line(error)}")
+
+    def _template(self, result: Any) -> Any:
+        if isinstance(result, torch.Tensor):
+            for index, fake in enumerate(self.fakes):
+                if result is fake:
+                    return Same(index)
+            return self._fresh(result)
+        if isinstance(result, torch.Size):
+            if not all(type(size) is int for size in result):
+                self.s.unsupported(R.DYNAMIC_SHAPE_OPERATOR, self.target)
+            return Literal(result)
+        if isinstance(result, (tuple, list)):
+            items = tuple(self._template(item) for item in result)
+            if all(type(item) is Literal for item in items) and type(result) in (tuple, list):
+                return Literal(result)
+            return Many(type(result), items)
+        if isinstance(result, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return self.s.unsupported(R.SCALAR_READ, self.target)
+        if result is None or type(result) in LITERALS or result is NotImplemented:
+            return Literal(result)
+        return self.s.unsupported(R.UNSUPPORTED_OPERATOR, self.target, f"a result of type {type(result).__name__}")
+
+    def _fresh(self, fake: torch.Tensor) -> Fresh:
+        if not isinstance(fake, FakeTensor):
+            self.s.unsupported(R.UNSUPPORTED_OPERATOR, self.target, f"a result of type {type(fake).__name__}")
+        if fake.layout is not torch.strided:
+            return Fresh(fake, 0, ())
+        if not all(type(size) is int for size in fake.shape):
+            self.s.unsupported(R.DYNAMIC_SHAPE_OPERATOR, self.target)
+        storage = fake.untyped_storage()._cdata
+        aliases = tuple(
+            index
+            for index, operand in enumerate(self.fakes)
+            if operand.layout is torch.strided and operand.untyped_storage()._cdata == storage
+        )
+        # A fake that knows its value makes later operators' shapes hang on it: never cached.
+        return Fresh(fake, 0 if fake.constant is not None else meta_key(fake), aliases)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _version(fake: torch.Tensor) -> int | None:
+    return None if fake.is_inference() else fake._version
+
+
+def _stand_in(fake: torch.Tensor) -> torch.Tensor:
+    """Another fake tensor with the same metadata, which may be changed; called under the fake mode."""
+    if fake.layout is not torch.strided or fake.is_conj() or fake.is_neg() or (fake._is_view() and fake.requires_grad):
+        raise Retrace("unshared_fakes")
+    new = torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype, device=fake.device)
+    if fake.requires_grad:
+        new.requires_grad_()
+        if not fake.is_leaf:
+            with torch.enable_grad():
+                new = new.clone()
+            if new.stride() != fake.stride():
+                raise Retrace("unshared_fakes")
+    return new

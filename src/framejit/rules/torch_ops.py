@@ -1,0 +1,257 @@
+"""Torch's functions and tensor methods: most are operators of the graph, some are facts, some end the region."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+import torch._C._nn
+import torch.fft
+import torch.functional
+import torch.linalg
+import torch.nn.functional as F
+import torch.special
+import torch.utils.checkpoint
+from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace, _Ops
+
+from framejit import interop
+from framejit.core.services import Services
+from framejit.core.value import FALSE, Const, Node, Pack, Ref, Value, bool_const
+from framejit.objects.tensor import is_tensor_like
+from framejit.reasons import R
+from framejit.rules.registry import HANDLERS, Handler, handler, pure
+
+# Methods whose result follows from the metadata that the guard on an input covers.
+METADATA_METHODS = (
+    "size", "dim", "ndimension", "stride", "numel", "nelement", "is_contiguous", "element_size", "is_floating_point",
+    "is_complex", "is_signed", "get_device", "is_conj", "is_neg", "is_inference", "is_same_size", "sparse_dim", "dense_dim",
+)  # fmt: skip
+SCALAR_READS = (
+    "item", "tolist", "numpy", "__array__", "__int__", "__float__", "__bool__", "__index__", "__complex__", "__long__",
+    "is_nonzero", "equal", "allclose", "__contains__", "nonzero_static",
+)  # fmt: skip
+BACKWARD = ("backward", "register_hook", "retain_grad", "register_post_accumulate_grad_hook", "reinforce")
+LEFT_ALONE = (
+    "data_ptr", "storage", "untyped_storage", "_typed_storage", "storage_type", "storage_offset", "is_shared",
+    "is_pinned", "share_memory_", "set_", "resize_", "resize_as_", "resize", "resize_as", "detach_", "pin_memory",
+    "record_stream", "apply_", "map_", "map2_", "has_names", "rename", "rename_", "dim_order", "module_load", "is_set_to", "const_data_ptr",
+    "_make_subclass", "_make_wrapper_subclass", "__deepcopy__", "__reduce_ex__", "__setstate__", "__dlpack__", "__dlpack_device__",
+    "__array_wrap__", "__repr__", "__format__", "__dir__", "to_sparse", "to_sparse_coo", "to_sparse_csr", "to_mkldnn", "as_subclass",
+    "_reduce_ex_internal", "_clear_non_serializable_cached_data", "sparse_resize_", "sparse_resize_and_clear_", "type",
+)  # fmt: skip
+PYTHON_METHODS = (
+    "__floordiv__", "__ipow__", "__pow__", "__rdiv__", "__rfloordiv__", "__rlshift__", "__rmatmul__", "__rmod__", "__rpow__",
+    "__rrshift__", "__rsub__", "__rtruediv__", "__reversed__", "istft", "lu", "norm", "split", "stft", "unflatten", "unique",
+    "unique_consecutive",
+)  # fmt: skip
+NO_OPERATORS = frozenset({
+    "assert_int_or_pair", "boolean_dispatch", "handle_torch_function", "has_torch_function", "has_torch_function_unary",
+    "has_torch_function_variadic",
+})  # fmt: skip
+NO_TENSOR_FUNCTIONS = frozenset({
+    "broadcast_shapes", "unravel_index", "from_file", "frombuffer", "from_numpy", "is_vulkan_available", "set_printoptions",
+    "get_default_dtype", "is_grad_enabled", "set_grad_enabled", "is_inference_mode_enabled", "is_inference", "_C", "torch",
+})  # fmt: skip
+
+
+def graph_function(target: Any) -> Handler:
+    """The handler that puts a call into the graph as it is."""
+
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return s.operator("call_function", target, args, kwargs)
+
+    return call
+
+
+def graph_method(name: str) -> Handler:
+    """The handler that puts a method call into the graph as it is."""
+
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return s.operator("call_method", name, args, kwargs)
+
+    return call
+
+
+def metadata_method(name: str) -> Handler:
+    """The handler of a method that only looks at metadata."""
+
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        v = s.force(args[0])
+        if kwargs or not is_tensor_like(v) or not all(s.is_constant(arg) for arg in args[1:]):
+            return s.operator("call_method", name, args, kwargs)
+        try:
+            return s.wrap(getattr(v.fake, name)(*[s.constant(arg) for arg in args[1:]]))  # type: ignore[attr-defined]
+        except (IndexError, TypeError, RuntimeError) as error:
+            return s.raise_error(type(error), *error.args)
+
+    return call
+
+
+def ends(reason: R, name: str) -> Handler:
+    """The handler that leaves a call to CPython."""
+
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return s.unsupported(reason, args[0] if args else None, name)
+
+    return call
+
+
+def _register_methods() -> None:
+    chosen: dict[str, Handler] = {name: metadata_method(name) for name in METADATA_METHODS}
+    chosen.update((name, ends(R.SCALAR_READ, name)) for name in SCALAR_READS)
+    chosen.update((name, ends(R.BACKWARD, name)) for name in BACKWARD)
+    chosen.update((name, ends(R.OPAQUE_CALL, name)) for name in LEFT_ALONE if name != "type")
+    chosen.update((name, graph_method(name)) for name in PYTHON_METHODS)
+    for name in dir(torch.Tensor):
+        found = inspect.getattr_static(torch.Tensor, name)
+        if isinstance(found, (types.FunctionType, types.MethodDescriptorType)) and found not in HANDLERS:
+            if name in chosen:
+                HANDLERS[found] = chosen[name]
+            elif isinstance(found, types.MethodDescriptorType):
+                HANDLERS[found] = graph_method(name)
+
+
+def _register_functions(functions: Iterable[tuple[str, Any]]) -> None:
+    for name, function in functions:
+        if name.startswith("__") or name in NO_OPERATORS or name in NO_TENSOR_FUNCTIONS:
+            continue
+        if isinstance(function, (types.BuiltinFunctionType, types.FunctionType)) and function not in HANDLERS:
+            HANDLERS[function] = graph_function(function)
+
+
+def _members(namespace: Any, names: Iterable[str]) -> list[tuple[str, Any]]:
+    return [(name, getattr(namespace, name)) for name in names if hasattr(namespace, name)]
+
+
+def _is_functional(name: str) -> bool:
+    found = getattr(F, name)
+    return not name.startswith("_") and getattr(found, "__module__", "").startswith(("torch._jit_internal", "torch.nn.functional", "torch._C"))
+
+
+# -- handlers of their own, before the tables are filled ------------------------------------------------------------------
+
+
+@handler(torch.is_tensor)
+def is_tensor(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return bool_const(is_tensor_like(s.force((args or list(kwargs.values()))[0])))
+
+
+@handler(torch.Tensor.type)
+def tensor_type(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) == 1 and not kwargs:
+        fake = s.force(args[0]).fake  # type: ignore[attr-defined]
+        return Const(torch.empty(0, dtype=fake.dtype).type()) if fake.device.type == "cpu" else ends(R.OPAQUE_CALL, "type")(s, args, kwargs)
+    return s.operator("call_method", "type", args, kwargs)
+
+
+@handler(torch.Tensor.requires_grad_)
+def requires_grad_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    v = s.force(args[0])
+    wanted = s.constant([*args[1:], *kwargs.values(), Const(True)][0])
+    if is_tensor_like(v) and v.fake.requires_grad is wanted:  # type: ignore[attr-defined]
+        return v
+    return s.unsupported(R.TENSOR_ATTRIBUTE_STORE, v, "requires_grad")
+
+
+def _has_torch_function(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    for value in map(s.force, args):
+        if isinstance(value, Pack) and issubclass(value.cls, tuple):
+            _has_torch_function(s, list(value.items), {})
+        elif isinstance(value, Ref) and value.cls is list:
+            _has_torch_function(s, s.unpack(value), {})
+        elif isinstance(value, Ref) and hasattr(value.cls, "__torch_function__"):
+            s.unsupported(R.TENSOR_SUBCLASS, value.cls, "__torch_function__")
+    return FALSE
+
+
+handler(torch._C._has_torch_function, torch._C._has_torch_function_unary, torch._C._has_torch_function_variadic)(_has_torch_function)
+
+
+@handler(torch.Size)
+def make_size(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    items = s.unpack(args[0]) if args else []
+    if kwargs or len(args) > 1 or not all(s.is_constant(item) and isinstance(s.constant(item), int) for item in items):
+        s.unsupported(R.OPAQUE_CALL, torch.Size)
+    return Pack(torch.Size, tuple(items))
+
+
+@handler(torch.Size.numel)
+def size_numel(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Const(math.prod(s.constant(item) for item in s.unpack(args[0])))
+
+
+@handler(torch.nn.Parameter, torch.nn.Buffer, torch.Tensor)
+def make_tensor_object(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return s.unsupported(R.OPAQUE_CALL, None, "a tensor object is made outside the graph")
+
+
+@handler(torch.autograd.backward, torch.autograd.grad)
+def backward(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return s.unsupported(R.BACKWARD)
+
+
+@handler(torch.utils.checkpoint.checkpoint, torch.set_printoptions)
+def left_alone(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return s.unsupported(R.OPAQUE_CALL)
+
+
+@handler(type(torch.nn.Parameter).__instancecheck__)
+def is_parameter(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return _is_marked(s, args, "_is_param")
+
+
+@handler(type(torch.nn.Buffer).__instancecheck__)
+def is_buffer(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return _is_marked(s, args, "_is_buffer")
+
+
+def _is_marked(s: Services, args: list[Value], mark: str) -> Value:
+    cls, v = s.constant(args[0]), s.force(args[1])
+    if not is_tensor_like(v):
+        return bool_const(issubclass(v.cls, cls))
+    return bool_const(issubclass(v.cls, cls) or (isinstance(v, Node) and v.real is not None and bool(getattr(v.real, mark, False))))
+
+
+# -- torch.ops ------------------------------------------------------------------------------------------------------------
+
+
+@handler(OpOverload.__call__, OpOverloadPacket.__call__)
+def call_operator(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return s.operator("call_function", s.constant(args[0]), args[1:], kwargs)
+
+
+@handler(_Ops.__getattr__, _OpNamespace.__getattr__, OpOverloadPacket.__getattr__)
+def operator_attribute(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    owner, name = s.constant(args[0]), s.constant(args[1])
+    try:
+        return Const(getattr(owner, name))
+    except AttributeError as error:
+        return s.raise_error(AttributeError, *error.args)
+
+
+def is_operator(obj: Any) -> bool:
+    """Whether calls of an object without a handler go into the graph as they are."""
+    return isinstance(obj, (OpOverload, OpOverloadPacket)) or interop.allowed(obj)
+
+
+# -- the tables -------------------------------------------------------------------------------------------------------------
+
+PURE_FUNCTIONS: tuple[Callable[..., Any], ...] = (
+    torch.device, torch.finfo, torch.iinfo, torch.broadcast_shapes, torch.dtype.to_complex, torch.dtype.to_real, torch.typename,
+)  # fmt: skip
+for _name in SCALAR_READS:
+    _function = getattr(torch, _name, None)
+    if _function is not None and _function not in HANDLERS:
+        HANDLERS[_function] = ends(R.SCALAR_READ, _name)
+_register_methods()
+_register_functions(_members(torch, dir(torch._C._VariableFunctions)))
+_register_functions(_members(torch.functional, torch.functional.__all__))
+_register_functions(_members(F, filter(_is_functional, dir(F))))
+_register_functions(_members(torch._C._nn, dir(torch._C._nn)))
+for _namespace in (torch.linalg, torch.fft, torch.special):
+    _register_functions(_members(_namespace, (name for name in dir(_namespace) if not name.startswith("_"))))
+pure(PURE_FUNCTIONS)
