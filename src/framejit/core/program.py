@@ -1,9 +1,9 @@
-"""Programs as the lowering builds them: rows of machine ops, with labels and origins; a printer and a checker."""
+"""Programs as rows of machine ops: the tables of the ops, a typed view of a program, its printer and its checker."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from framejit import _C
@@ -31,17 +31,8 @@ CHECKS = frozenset(OP_NAMES[OP_NAMES.index("CHECK_SLOT_EMPTY") : OP_NAMES.index(
 EFFECTS = frozenset(OP_NAMES[OP_NAMES.index("STORE_ATTR") : OP_NAMES.index("CALL_EFFECT") + 1])
 
 
-class Label:
-    """Where a forward jump lands, known once placed."""
-
-    __slots__ = ("index",)
-
-    def __init__(self) -> None:
-        self.index = -1
-
-
 class Instruction(NamedTuple):
-    """One machine op with its operands; `origin` is the user's position that asked for it."""
+    """One machine op with its operands; `origin` says what asked for it."""
 
     op: str
     operands: tuple[Any, ...]
@@ -50,73 +41,6 @@ class Instruction(NamedTuple):
 
 class Malformed(ValueError):
     """A program breaks a rule of the machine."""
-
-
-@dataclass(slots=True)
-class ProgramBuilder:
-    """Collects instructions, registers and constants; `build` packs them for the machine."""
-
-    name: str = ""
-    instructions: list[Instruction] = field(default_factory=list)
-    consts: list[Any] = field(default_factory=list)
-    weak: set[int] = field(default_factory=set)
-    nregs: int = 0
-    nstamps: int = 0
-    slot_names: tuple[str, ...] = ()  # locals and cells, for the printer
-    known: dict[int, int] = field(default_factory=dict)
-
-    def register(self) -> int:
-        """A new register."""
-        self.nregs += 1
-        return self.nregs - 1
-
-    def stamp(self) -> int:
-        """A new stamp of a dict or type version."""
-        self.nstamps += 1
-        return self.nstamps - 1
-
-    def const(self, value: Any, weak: bool = False) -> int:
-        """The index of a constant known by identity; it is held weakly when every asker says so."""
-        found = self.known.get(id(value))
-        if found is None:
-            found = self.known[id(value)] = len(self.consts)
-            self.consts.append(value)
-            if weak:
-                self.weak.add(found)
-        elif not weak:
-            self.weak.discard(found)
-        return found
-
-    def emit(self, op: str, *operands: Any, origin: Any = None) -> int:
-        """Append an instruction and return its index; labels stand for jump targets."""
-        if op not in OPS:
-            raise Malformed(f"no such op: {op}")
-        self.instructions.append(Instruction(op, operands, origin))
-        return len(self.instructions) - 1
-
-    def load(self, op: str, *operands: Any, origin: Any = None) -> int:
-        """Append an instruction with a new destination register and return the register."""
-        register = self.register()
-        self.emit(op, register, *operands, origin=origin)
-        return register
-
-    def place(self, label: Label) -> None:
-        """Make a label the index of the next instruction."""
-        label.index = len(self.instructions)
-
-    def listing(self) -> Listing:
-        """The finished program, labels resolved."""
-        rows = []
-        for instruction in self.instructions:
-            operands = tuple(o.index if isinstance(o, Label) else tuple(o) if isinstance(o, list) else o for o in instruction.operands)
-            rows.append(instruction._replace(operands=operands))
-        return Listing(self.name, tuple(rows), tuple(self.consts), self.nregs, tuple(sorted(self.weak)), self.slot_names)
-
-    def build(self) -> _C.Program:
-        """Check and pack."""
-        listing = self.listing()
-        check(listing)
-        return listing.pack()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,40 +63,48 @@ class Listing:
         return "\n".join(lines(self))
 
 
-def unpack(program: _C.Program) -> Listing:
-    """The rows of a packed program."""
-    rows = tuple(Instruction(OP_NAMES[row[0]], row[1:]) for row in program.instructions)
-    return Listing(program.name, rows, program.consts, program.nregs)
+def unpack(program: _C.Program, notes: Mapping[int, Any] | None = None, slot_names: tuple[str, ...] = ()) -> Listing:
+    """The rows of a packed program; `notes` gives the origins by index."""
+    origins = notes or {}
+    rows = tuple(Instruction(OP_NAMES[row[0]], row[1:], origins.get(index)) for index, row in enumerate(program.instructions))
+    return Listing(program.name, rows, program.consts, program.nregs, (), slot_names)
 
 
 # ---- Printer --------------------------------------------------------------------------------------------------------
 
 # How an op reads: {0} is its first operand, and so on; ops that are not here print as their name and operands.
 TEXTS: dict[str, str] = {
-    "LOAD_SLOT": "{0} = {slot}", "LOAD_CONST": "{0} = {1}", "LOAD_GLOBALS": "{0} = G", "LOAD_BUILTINS": "{0} = B", "LOAD_LOCALS": "{0} = NS",
-    "LOAD_FUNC": "{0} = FUNC", "LOAD_HANDLED": "{0} = HANDLED", "LOAD_CELL": "{0} = {1}.cell_contents", "LOAD_TYPE": "{0} = type({1})",
-    "LOAD_INSTANCE_DICT": "{0} = {1}.__dict__", "LOAD_DICT_ITEM": "{0} = {1}[{2}]", "LOAD_DICT_KEY": "{0} = key{2}({1})",
-    "LOAD_ITEM": "{0} = {1}[{2}]", "LOAD_MEMBER": "{0} = {1}.{2}", "LOAD_ATTR": "{0} = {1}.{2}", "LOAD_CLOSURE": "{0} = {1}.__closure__[{2}]",
-    "LOAD_SELF": "{0} = {1}.__self__", "LOAD_METHOD_FUNC": "{0} = {1}.__func__", "LOAD_LEN": "{0} = len({1})", "LOAD_SIZE": "{0} = {1}.size({2})",
-    "LOAD_STRIDE": "{0} = {1}.stride({2})", "LOAD_OFFSET": "{0} = {1}.storage_offset()", "LOAD_MRO": "{0} = {1}.__mro__",
-    "CHECK_SLOT_EMPTY": "{slot} unbound", "CHECK_CELL_EMPTY": "{0} empty", "CHECK_TYPE": "{0} TYPE_IS {1}", "CHECK_IS": "{0} IS {1}",
-    "CHECK_IS_NOT": "{0} IS_NOT {1}", "CHECK_EQ": "{0} EQ {1}", "CHECK_SAME": "{0} SAME {1}", "CHECK_NOT_SAME": "{0} NOT_SAME {1}",
-    "CHECK_DISTINCT": "DISTINCT {0}", "CHECK_LEN": "{0} LEN {1}", "CHECK_DICT_MISSING": "{0} MISSING {1}", "CHECK_DICT_KEYS": "{0} KEYS {1}",
-    "CHECK_TRUTH": "{0} TRUTH {1}", "CHECK_TYPE_ATTRS": "{0} ATTRS {2}", "CHECK_FUNC_CODE": "{0} CODE {1}", "CHECK_TENSOR": "{0} TENSOR {1}",
-    "CHECK_TORCH_STATE": "TORCH_STATE", "CHECK_PY": "{0}{1}", "CHECK_NO_OVERLAP": "NO_OVERLAP {0}",
+    "LOAD_SLOT": "{0} = {slot}", "LOAD_CONST": "{0} = {1}", "LOAD_GLOBALS": "{0} = G", "LOAD_BUILTINS": "{0} = B",
+    "LOAD_LOCALS": "{0} = NS", "LOAD_FUNC": "{0} = FUNC", "LOAD_HANDLED": "{0} = HANDLED",
+    "LOAD_CELL": "{0} = {1}.cell_contents", "LOAD_TYPE": "{0} = type({1})",
+    "LOAD_INSTANCE_DICT": "{0} = {1}.__dict__", "LOAD_DICT_ITEM": "{0} = {1}[{2}]",
+    "LOAD_DICT_KEY": "{0} = key{2}({1})", "LOAD_ITEM": "{0} = {1}[{2}]", "LOAD_MEMBER": "{0} = {1}.{2}",
+    "LOAD_ATTR": "{0} = {1}.{2}", "LOAD_CLOSURE": "{0} = {1}.__closure__[{2}]", "LOAD_SELF": "{0} = {1}.__self__",
+    "LOAD_METHOD_FUNC": "{0} = {1}.__func__", "LOAD_LEN": "{0} = len({1})", "LOAD_SIZE": "{0} = {1}.size({2})",
+    "LOAD_STRIDE": "{0} = {1}.stride({2})", "LOAD_OFFSET": "{0} = {1}.storage_offset()",
+    "LOAD_MRO": "{0} = {1}.__mro__", "CHECK_SLOT_EMPTY": "{slot} unbound", "CHECK_CELL_EMPTY": "{0} empty",
+    "CHECK_TYPE": "{0} TYPE_IS {1}", "CHECK_IS": "{0} IS {1}", "CHECK_IS_NOT": "{0} IS_NOT {1}",
+    "CHECK_EQ": "{0} EQ {1}", "CHECK_SAME": "{0} SAME {1}", "CHECK_NOT_SAME": "{0} NOT_SAME {1}",
+    "CHECK_DISTINCT": "DISTINCT {0}", "CHECK_LEN": "{0} LEN {1}", "CHECK_DICT_MISSING": "{0} MISSING {1}",
+    "CHECK_DICT_KEYS": "{0} KEYS {1}", "CHECK_TRUTH": "{0} TRUTH {1}", "CHECK_TYPE_ATTRS": "{0} ATTRS {2}",
+    "CHECK_FUNC_CODE": "{0} CODE {1}", "CHECK_TENSOR": "{0} TENSOR {1}", "CHECK_TORCH_STATE": "TORCH_STATE",
+    "CHECK_PY": "{0}{1}", "CHECK_NO_OVERLAP": "NO_OVERLAP {0}",
     "DICT_GROUP": "group s{1} of {0}: {3}, else go on; then {2}", "DICT_STAMP": "stamp s{1} of {0}: {2}",
-    "BINARY": "{0} = {2} {binary} {3}", "COMPARE": "{0} = {2} {compare} {3}", "UNARY": "{0} = {unary}{2}", "NOT": "{0} = not {1}",
-    "IS": "{0} = {1} is {2}", "CALL_GRAPH": "{3} = {0}{2}{flags}",
-    "BUILD_TUPLE": "{0} = tuple{1}", "BUILD_LIST": "{0} = list{1}", "BUILD_SET": "{0} = set{1}", "BUILD_DICT": "{0} = dict{1}",
-    "BUILD_SLICE": "{0} = slice({1}, {2}, {3})", "BUILD_CELL": "{0} = cell({1})", "BUILD_METHOD": "{0} = method({1}, {2})",
-    "BUILD_FUNCTION": "{0} = function {1}{2}", "BUILD_GENERATOR": "{0} = generator {1} pc={2} slots={3}", "NEW": "{0} = new {1}",
-    "CALL": "{0} = {1}{2} {3}", "STORE_ATTR": "{0}.{1} = {2}", "DEL_ATTR": "del {0}.{1}", "STORE_INSTANCE_DICT": "{0}.__dict__[{1}] = {2}",
-    "DICT_SET": "{0}[{1}] = {2}", "DICT_DEL": "del {0}[{1}]", "DICT_CLEAR": "{0}.clear()", "LIST_ASSIGN": "{0}[:] = {1}",
-    "LIST_APPEND": "{0}.append({1})", "SET_ADD": "{0}.add({1})", "SET_CLEAR": "{0}.clear()", "STORE_CELL": "{0}.cell_contents = {1}",
-    "CALL_EFFECT": "{0}{1} {2}", "DROP": "drop {0}", "ON_ERROR": "on error {0}",
-    "RETURN": "return {0}", "RETURN_AT": "return {0} pc={1}", "SLOTS": "frame slots={slots}", "SET_HANDLED": "handled {0}", "ENTER": "enter pc={0}",
-    "NATIVE": "native pc={0}", "OPAQUE": "{opaque} {1} pc={2} next={3} target={4} {5}",
-    "CALLEE": "callee {0} slots={5} pc={1} returned: {result} pc={2}; then {6}", "RAISE": "raise {0} pc={1}", "BRANCH": "branch {0}: {1} else {2}",
+    "BINARY": "{0} = {2} {binary} {3}", "COMPARE": "{0} = {2} {compare} {3}", "UNARY": "{0} = {unary}{2}",
+    "NOT": "{0} = not {1}", "IS": "{0} = {1} is {2}", "CALL_GRAPH": "{3} = {0}{2}{flags}",
+    "BUILD_TUPLE": "{0} = tuple{1}", "BUILD_LIST": "{0} = list{1}", "BUILD_SET": "{0} = set{1}",
+    "BUILD_DICT": "{0} = dict{1}", "BUILD_SLICE": "{0} = slice({1}, {2}, {3})", "BUILD_CELL": "{0} = cell({1})",
+    "BUILD_METHOD": "{0} = method({1}, {2})", "BUILD_FUNCTION": "{0} = function {1}{2}",
+    "BUILD_GENERATOR": "{0} = generator {1} pc={2} slots={3}", "NEW": "{0} = new {1}", "CALL": "{0} = {1}{2} {3}",
+    "STORE_ATTR": "{0}.{1} = {2}", "DEL_ATTR": "del {0}.{1}", "STORE_INSTANCE_DICT": "{0}.__dict__[{1}] = {2}",
+    "DICT_SET": "{0}[{1}] = {2}", "DICT_DEL": "del {0}[{1}]", "DICT_CLEAR": "{0}.clear()",
+    "LIST_ASSIGN": "{0}[:] = {1}", "LIST_APPEND": "{0}.append({1})", "SET_ADD": "{0}.add({1})",
+    "SET_CLEAR": "{0}.clear()", "STORE_CELL": "{0}.cell_contents = {1}", "CALL_EFFECT": "{0}{1} {2}",
+    "DROP": "drop {0}", "ON_ERROR": "on error {0}", "RETURN": "return {0}", "RETURN_AT": "return {0} pc={1}",
+    "SLOTS": "frame slots={slots}", "SET_HANDLED": "handled {0}", "ENTER": "enter pc={0}", "NATIVE": "native pc={0}",
+    "OPAQUE": "{opaque} {1} pc={2} next={3} target={4} {5}",
+    "CALLEE": "callee {0} slots={5} pc={1} returned: {result} pc={2}; then {6}", "RAISE": "raise {0} pc={1}",
+    "BRANCH": "branch {0}: {1} else {2}",
 }  # fmt: skip
 BINARY_TEXT = ("+", "&", "//", "<<", "@", "*", "|", "**", "%", ">>", "-", "/", "^")
 COMPARE_TEXT = ("<", "<=", "==", "!=", ">", ">=")
@@ -253,14 +185,17 @@ def instruction_text(listing: Listing, index: int) -> str:
 def line_breaks(listing: Listing, index: int, current: int) -> bool:
     """Whether an instruction starts a line: all do but checks of the register that the line is about."""
     row = listing.instructions[index]
-    return not (row.op in CHECKS and OPS[row.op].kinds[:1] == "r" and row.operands[0] == current and row.op not in ("DICT_GROUP", "DICT_STAMP"))
+    plain = row.op in CHECKS and row.op not in ("DICT_GROUP", "DICT_STAMP")
+    return not (plain and OPS[row.op].kinds[:1] == "r" and row.operands[0] == current)
 
 
 def lines(listing: Listing) -> list[str]:
     """The printed program, a load and the checks of what it loaded on one line."""
     targets = {v for row in listing.instructions for kind, v in zip(OPS[row.op].kinds, row.operands) if kind in "Ll"}
     result = [f"region {listing.name}"]
-    current, texts, origin = -1, [], None
+    current = -1
+    texts: list[str] = []
+    origin: Any = None
 
     def flush() -> None:
         if texts:
@@ -274,7 +209,7 @@ def lines(listing: Listing) -> list[str]:
             if index in targets:
                 result.append(f" @{index}:")
             current = row.operands[0] if OPS[row.op].kinds[:1] == "d" else -1
-            texts, origin = ["check " + text if row.op in CHECKS and row.op[:4] != "DICT" else text], row.origin
+            texts, origin = ["check " + text if row.op.startswith("CHECK") else text], row.origin
         else:
             texts.append(text.removeprefix(f"r{current} "))
             origin = origin if origin is not None else row.origin
