@@ -7,15 +7,17 @@ keys were asked has fields ("k", key) instead. Once `ITEMS` exists it alone is t
 from __future__ import annotations
 
 import enum
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
+from framejit.core.errors import Raised, Unsupported
 from framejit.core.heap import MISSING, Heap
-from framejit.core.path import DICT_ITEM, DICT_KEY, Path
+from framejit.core.path import DICT_ITEM, DICT_KEY, MEMBER, Path
 from framejit.core.services import Services
-from framejit.core.value import Const, Ref, Value
-from framejit.objects.model import model_of
+from framejit.core.value import NONE, Const, Ref, Value, bool_const
+from framejit.objects.model import Model, model, model_of
 from framejit.reasons import R
 
 ITEMS = Heap.ITEMS
@@ -46,12 +48,49 @@ def trusted(key: Any) -> bool:
     return isinstance(key, enum.Enum) and kind.__eq__ in (object.__eq__, str.__eq__, int.__eq__)
 
 
-def hash_key(s: Services, value: Value) -> Any:
-    """A Python object that has the value's equality and hash among the keys of a dict or set."""
+class UserKey:
+    """Stands for a key whose class defines __hash__ and __eq__ in Python; its hash is known."""
+
+    __slots__ = ("hash", "value")
+
+    def __init__(self, hash_: int, value: Value):
+        self.hash, self.value = hash_, value
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        raise Unsupported(R.OPAQUE_OPERATION, self.value, "comparison of hash keys by user code")
+
+
+def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | None = None) -> Any:
+    """A Python object that has the value's equality and hash among the keys of a dict or set; `among` are the present entries."""
     value = s.force(value)
     if isinstance(value, Const) and trusted(value.obj):
         return value.obj
-    return model_of(value.cls).hash_key(s, value)
+    found = s.type_lookup(value.cls, "__hash__")
+    if found is None or found is MISSING:
+        return s.raise_error(TypeError, f"unhashable type: '{value.cls.__name__}'")
+    if not isinstance(found, FunctionType):
+        return model_of(value.cls).hash_key(s, value)
+    number = s.constant(s.hash(value))
+    for name, (key, _) in (among or {}).items():
+        same_hash = name.hash == number if isinstance(name, UserKey) else not isinstance(name, Value) and hash(name) == number
+        if same_hash and (s.is_same(key, value) or s.truth(s.compare("==", key, value))):
+            return name
+    return UserKey(number, value)
+
+
+def key_in(s: Services, ref: Value, value: Value) -> Any:
+    """The hash key that stands for `value` in this dict or set."""
+    value = s.force(value)
+    if isinstance(value, Const) and trusted(value.obj):
+        return value.obj
+    assert isinstance(ref, Ref)
+    user = not isinstance(value, Const) and isinstance(s.type_lookup(value.cls, "__hash__"), FunctionType)
+    return hash_key(s, value, full(s, ref) if user else None)
 
 
 def realize_dict(s: Services, path: Path, real: dict[Any, Any]) -> Ref:
@@ -137,7 +176,7 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
         name = real_key
         if not plain:
             key = s.force(s.input(path.to(DICT_KEY, index), real_key))
-            name = hash_key(s, key)
+            name = hash_key(s, key, items)
         value = initial.get(("k", name))
         if value is None:
             value = s.input(path.to(DICT_ITEM, real_key), dict.__getitem__(real, real_key))
@@ -171,3 +210,150 @@ def _read(s: Services, ref: Ref, key: Any) -> Any:
     item = path.to(DICT_ITEM, key)
     s.guard(item, "IS_NOT", MISSING)  # the load itself is the guard: the key must be there
     return s.input(item, dict.__getitem__(real, key))
+
+
+@model(dict)
+class DictModel(Model):
+    """dict, OrderedDict, defaultdict, and users' subclasses."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        s.guard(path, "TYPE", type(real))
+        return realize_dict(s, path, real)
+
+    def len(self, s: Services, v: Value) -> Value | None:
+        assert isinstance(v, Ref)
+        if s.heap.get(v, ITEMS) is None and v.path is not None and v not in s.heap.written:
+            s.guard(v.path, "LEN", dict.__len__(v.real))
+            return Const(dict.__len__(v.real))
+        return Const(len(full(s, v)))
+
+    def getitem(self, s: Services, v: Value, key: Value) -> Value:
+        assert isinstance(v, Ref)
+        found = lookup(s, v, key_in(s, v, key))
+        if found is not MISSING:
+            return found  # type: ignore[no-any-return]
+        if v.cls is not dict and v.cls is not OrderedDict:
+            missing = s.special(v, "__missing__")
+            if missing is not None:
+                return s.call(missing, [key])
+        return s.raise_error(KeyError, key)
+
+    def setitem(self, s: Services, v: Value, key: Value, new: Value) -> None:
+        assert isinstance(v, Ref)
+        store(s, v, key_in(s, v, key), new, key)
+
+    def delitem(self, s: Services, v: Value, key: Value) -> None:
+        assert isinstance(v, Ref)
+        if not delete(s, v, key_in(s, v, key)):
+            s.raise_error(KeyError, key)
+
+    def contains(self, s: Services, v: Value, item: Value) -> Value | None:
+        assert isinstance(v, Ref)
+        return bool_const(lookup(s, v, key_in(s, v, item)) is not MISSING)
+
+    def iter(self, s: Services, v: Value) -> Value:
+        return new_iterator(s, v, KEYS, type(iter({})))
+
+    def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
+        right = s.force(right)
+        if symbol == "|=" and not reflected:
+            update(s, left, right)
+            return left
+        if symbol.removesuffix("=") != "|" or reflected or not issubclass(right.cls, dict) or not issubclass(left.cls, dict):
+            return None
+        result = copy(s, left)
+        update(s, result, right)
+        return result
+
+    def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+        other = s.force(other)
+        if symbol not in ("==", "!=") or not issubclass(other.cls, dict):
+            return None
+        assert isinstance(v, Ref) and isinstance(other, Ref)
+        left, right = full(s, v), full(s, other)
+        equal = len(left) == len(right) and all(name in right for name in left)
+        if equal and issubclass(v.cls, OrderedDict) and issubclass(other.cls, OrderedDict):
+            equal = list(left) == list(right)
+        for name, (_, value) in left.items() if equal else ():
+            against = right[name][1]
+            if not (value is against or s.is_same(value, against) or s.truth(s.compare("==", value, against))):
+                equal = False
+                break
+        return bool_const(equal == (symbol == "=="))
+
+
+KEYS, VALUES, PAIRS = Const("keys"), Const("values"), Const("items")
+
+
+def new_iterator(s: Services, v: Value, what: Const, cls: type) -> Ref:
+    """A dict iterator; `seen` is the entries as last looked at, to notice changes."""
+    assert isinstance(v, Ref)
+    entries = full(s, v)
+    return s.heap.new(cls, {("source",): v, ("what",): what, ("index",): Const(0), ("seen",): entries})
+
+
+def new_dict(s: Services, pairs: Iterable[tuple[Value, Value]] = (), cls: type = dict) -> Ref:
+    """A dict born in the capture."""
+    entries: dict[Any, tuple[Value, Value]] = {}
+    for key, value in pairs:
+        name = hash_key(s, key, entries)
+        entries[name] = (entries[name][0] if name in entries else key, value)
+    return s.heap.new(cls, {ITEMS: entries})
+
+
+def copy(s: Services, v: Value) -> Ref:
+    """A shallow copy of the same built-in type."""
+    assert isinstance(v, Ref)
+    fields: dict[Any, Any] = {ITEMS: dict(full(s, v))}
+    kind = next(base for base in (defaultdict, OrderedDict, dict) if issubclass(v.cls, base))
+    if kind is defaultdict:
+        fields[FACTORY] = factory(s, v)
+    return s.heap.new(kind, fields)
+
+
+def update(s: Services, target: Value, source: Value, kwargs: dict[str, Value] | None = None) -> None:
+    """`dict.update`, in CPython's order."""
+    assert isinstance(target, Ref)
+    source = s.force(source)
+    if issubclass(source.cls, dict) and s.type_lookup(source.cls, "__iter__") in (dict.__iter__, OrderedDict.__iter__):
+        assert isinstance(source, Ref)
+        pairs = [(name, key, value) for name, (key, value) in full(s, source).items()]
+        for name, key, value in pairs:
+            store(s, target, name, value, key)
+    elif s.type_lookup(source.cls, "keys") is not MISSING:
+        for key in s.unpack(s.call(s.getattr(source, "keys"))):
+            store(s, target, key_in(s, target, key), s.getitem(source, key), key)
+    else:
+        for place, pair in enumerate(s.unpack(source)):
+            key, value = _two(s, pair, place)
+            store(s, target, key_in(s, target, key), value, key)
+    for name, value in (kwargs or {}).items():
+        store(s, target, name, value)
+
+
+def _two(s: Services, pair: Value, place: int) -> list[Value]:
+    try:
+        parts = s.unpack(pair)
+    except Raised as raised:
+        if s.exception_type(raised.value) is not TypeError:
+            raise
+        return s.raise_error(TypeError, f"cannot convert dictionary update sequence element #{place} to a sequence")
+    if len(parts) != 2:
+        s.raise_error(ValueError, f"dictionary update sequence element #{place} has length {len(parts)}; 2 is required")
+    return parts
+
+
+FACTORY = vars(defaultdict)["default_factory"]
+
+
+def factory(s: Services, v: Value) -> Value:
+    """The default_factory of a defaultdict."""
+    assert isinstance(v, Ref)
+    found = s.heap.get(v, FACTORY)
+    if found is None:
+        if v.path is None:
+            return NONE
+        found = s.heap.load(v, FACTORY, s.input(v.path.to(MEMBER, FACTORY), v.real.default_factory))
+    return found  # type: ignore[no-any-return]

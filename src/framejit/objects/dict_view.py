@@ -1,0 +1,175 @@
+"""Views of dicts (keys, values, items) and read-only proxies."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from types import MappingProxyType
+from typing import Any
+
+from framejit.core.heap import MISSING
+from framejit.core.services import Services
+from framejit.core.value import TRUE, Const, Pack, Ref, Value, bool_const
+from framejit.objects import dict_, iterator, set_
+from framejit.objects.dict_ import full, hash_key, key_in, lookup
+from framejit.objects.method import method
+from framejit.objects.model import Model, model
+
+SOURCE = ("source",)
+_ORDERED: OrderedDict[Any, Any] = OrderedDict()
+VIEWS = {
+    type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items",
+    type(_ORDERED.keys()): "keys", type(_ORDERED.values()): "values", type(_ORDERED.items()): "items",
+}  # fmt: skip
+
+
+def source(s: Services, v: Value) -> Ref:
+    """The dict behind a view, its iterators' or a proxy's."""
+    return s.heap.get(v, SOURCE)  # type: ignore[arg-type, no-any-return]
+
+
+def values_of(s: Services, v: Value) -> list[Value]:
+    """What the view holds, in order."""
+    entries = full(s, source(s, v)).values()
+    what = VIEWS[v.cls]
+    if what == "items":
+        return [Pack(tuple, entry) for entry in entries]
+    return [entry[0] if what == "keys" else entry[1] for entry in entries]
+
+
+@model(*VIEWS)
+class ViewModel(Model):
+    """dict_keys, dict_values, dict_items and those of OrderedDict."""
+
+    __slots__ = ()
+
+    def len(self, s: Services, v: Value) -> Value | None:
+        return s.len(source(s, v)) if source(s, v).cls in (dict, OrderedDict) else Const(len(full(s, source(s, v))))
+
+    def iter(self, s: Services, v: Value) -> Value:
+        what = VIEWS[v.cls]
+        return dict_.new_iterator(s, source(s, v), Const(what), iterator.FORWARD[what])
+
+    def contains(self, s: Services, v: Value, item: Value) -> Value | None:
+        of, what = source(s, v), VIEWS[v.cls]
+        if what == "values":
+            return None
+        if what == "keys":
+            return bool_const(lookup(s, of, key_in(s, of, item)) is not MISSING)
+        item = s.force(item)
+        if not isinstance(item, Pack) or len(item.items) != 2:
+            return bool_const(False)
+        found = lookup(s, of, key_in(s, of, item.items[0]))
+        return bool_const(found is not MISSING and (s.is_same(found, item.items[1]) or s.truth(s.compare("==", found, item.items[1]))))
+
+    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
+        return s.heap.new(MappingProxyType, {SOURCE: source(s, v)}) if name == "mapping" else None
+
+    def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
+        operation = set_.OPERATIONS.get(symbol)
+        if operation is None or "values" in (VIEWS.get(left.cls), VIEWS.get(right.cls)):
+            return None
+        return set_.new_set(s, operation(_members(s, left), _members(s, right)))
+
+    def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+        other = s.force(other)
+        if VIEWS[v.cls] == "values" or not (set_.is_set(other) or VIEWS.get(other.cls) in ("keys", "items")):
+            return None
+        return bool_const(set_.RELATIONS[symbol](_members(s, v).keys(), _members(s, other).keys()))
+
+    def hash_key(self, s: Services, v: Value) -> Any:
+        return v
+
+
+def _members(s: Services, v: Value) -> set_.Members:
+    if VIEWS.get(v.cls) == "keys":
+        return {name: (key, TRUE) for name, (key, _) in full(s, source(s, v)).items()}
+    if VIEWS.get(v.cls) == "items":
+        return {(name, hash_key(s, value)): (Pack(tuple, (key, value)), TRUE) for name, (key, value) in full(s, source(s, v)).items()}
+    return set_.of(s, v)
+
+
+def _register() -> None:
+    for kind, ordered in ((dict, False), (OrderedDict, True)):
+        for name in ("keys", "values", "items"):
+            view = type(getattr(_ORDERED if ordered else {}, name)())
+            method(getattr(kind, name))(_maker(view))
+        method(kind.__reversed__)(_reverser("keys"))
+    for view, name in VIEWS.items():
+        method(vars(view)["__reversed__"])(_view_reverser(name))
+        if "isdisjoint" in vars(view):
+            method(vars(view)["isdisjoint"], "other /")(_is_disjoint)
+
+
+def _maker(view: type) -> Any:
+    def make(s: Services, self: Value) -> Value:
+        return s.heap.new(view, {SOURCE: self})
+
+    return make
+
+
+def _reverser(what: str) -> Any:
+    def reverse(s: Services, self: Value) -> Value:
+        return dict_.new_iterator(s, self, Const(what), iterator.BACKWARD[what])
+
+    return reverse
+
+
+def _view_reverser(what: str) -> Any:
+    def reverse(s: Services, self: Value) -> Value:
+        return dict_.new_iterator(s, source(s, self), Const(what), iterator.BACKWARD[what])
+
+    return reverse
+
+
+def _is_disjoint(s: Services, self: Value, other: Value) -> Value:
+    return bool_const(not set_.OPERATIONS["&"](_members(s, self), _members(s, s.force(other))))
+
+
+@model(MappingProxyType)
+class ProxyModel(Model):
+    """types.MappingProxyType over a dict of the capture."""
+
+    __slots__ = ()
+
+    def len(self, s: Services, v: Value) -> Value | None:
+        return s.len(source(s, v))
+
+    def getitem(self, s: Services, v: Value, key: Value) -> Value:
+        return s.getitem(source(s, v), key)
+
+    def contains(self, s: Services, v: Value, item: Value) -> Value | None:
+        return s.contains(source(s, v), item)
+
+    def iter(self, s: Services, v: Value) -> Value:
+        return s.iter(source(s, v))
+
+    def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+        return s.compare(symbol, source(s, v), other)
+
+
+@method(MappingProxyType.__new__, "mapping")
+def proxy_new(s: Services, cls: Value, mapping: Value) -> Value:
+    return s.heap.new(MappingProxyType, {SOURCE: s.force(mapping)})
+
+
+def _forward(name: str) -> Any:
+    def call(s: Services, self: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return s.call(s.getattr(source(s, self), name), args, kwargs)
+
+    return call
+
+
+for _name in ("get", "keys", "values", "items", "copy"):
+    method(vars(MappingProxyType)[_name], "*args **")(_forward(_name))
+
+
+def rebuild_view(s_heap: Any, ref: Ref) -> tuple[Any, list[Value]]:
+    """A callable and its arguments that make the real view or proxy."""
+    of = s_heap.fields_of(ref)[SOURCE]
+    if ref.cls is MappingProxyType:
+        return MappingProxyType, [of]
+    kind = OrderedDict if issubclass(of.cls, OrderedDict) else dict
+    return getattr(kind, VIEWS[ref.cls]), [of]
+
+
+_register()

@@ -1,0 +1,138 @@
+"""Constant folding: operations on constants are done at once, by Python itself."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from types import NotImplementedType
+from typing import Any
+
+from framejit.core.path import Path
+from framejit.core.services import Services
+from framejit.core.value import Const, Pack, Ref, Value
+from framejit.objects.model import Model
+from framejit.reasons import R
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "^": operator.xor,
+    "<<": operator.lshift, ">>": operator.rshift, "@": operator.matmul,
+}  # fmt: skip
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
+
+# Exact types whose instances are immutable and whose operators run no user code.
+FOLDABLE = {int, float, bool, complex, str, bytes, type(None), type(Ellipsis), NotImplementedType, range}
+LARGEST = 1_000_000  # items, characters or bits of a folded result
+
+
+def is_foldable(obj: Any) -> bool:
+    """Whether operators on this object may be run at once."""
+    kind = type(obj)
+    return kind in FOLDABLE or (kind in (tuple, frozenset) and all(map(is_foldable, obj)))
+
+
+def run(s: Services, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Value:
+    """Call a pure function on real objects; what it raises is raised in the program."""
+    try:
+        result = function(*args, **kwargs)
+    except Exception as error:  # noqa: BLE001 - whatever the function raises, the program raises
+        return s.raise_error(type(error), *error.args)
+    return s.wrap(result)
+
+
+def fold(s: Services, function: Callable[..., Any], args: Sequence[Value], kwargs: dict[str, Value] | None = None) -> Value:
+    """Call a pure function on constants."""
+    real_args = [s.constant(arg) for arg in args]
+    return run(s, function, *real_args, **{name: s.constant(arg) for name, arg in (kwargs or {}).items()})
+
+
+def binary(s: Services, symbol: str, left: Value, right: Value) -> Value | None:
+    """`left symbol right` if both are foldable constants."""
+    if not isinstance(left, Const) or not isinstance(right, Const) or not is_foldable(left.obj) or not is_foldable(right.obj):
+        return None
+    symbol = symbol.removesuffix("=")
+    _check_size(s, symbol, left.obj, right.obj)
+    return run(s, OPERATORS[symbol], left.obj, right.obj)
+
+
+def compare(s: Services, symbol: str, left: Value, right: Value) -> Value | None:
+    """`left symbol right` if both are foldable constants."""
+    if not isinstance(left, Const) or not isinstance(right, Const) or not is_foldable(left.obj) or not is_foldable(right.obj):
+        return None
+    return run(s, COMPARISONS[symbol], left.obj, right.obj)
+
+
+def _check_size(s: Services, symbol: str, left: Any, right: Any) -> None:
+    if symbol in ("**", "<<") and isinstance(left, int) and isinstance(right, int) and right > 0:
+        if right * (left.bit_length() if symbol == "**" else 1) > LARGEST:
+            s.unsupported(R.OPAQUE_OPERATION, None, "a very large number")
+    elif symbol == "*":
+        for sized, times in ((left, right), (right, left)):
+            if isinstance(sized, (str, bytes, tuple)) and isinstance(times, int) and len(sized) * times > LARGEST:
+                s.unsupported(R.OPAQUE_OPERATION, None, "a very long sequence")
+
+
+class ConstantModel(Model):
+    """A type of immutable constants; subclasses' instances are known by identity."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        s.guard(path, "EQ" if type(real) in FOLDABLE else "IS", real)
+        return Const(real, path)
+
+    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
+        base = getattr(found, "__objclass__", None)
+        if base in FOLDABLE and isinstance(value := unwrap(s, v), Const):
+            return s.wrap(getattr(value.obj, name))
+        return None
+
+    def truth(self, s: Services, v: Value) -> bool | None:
+        return bool(constant(s, v))
+
+    def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
+        return binary(s, symbol, unwrap(s, left), unwrap(s, right))
+
+    def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+        return compare(s, symbol, unwrap(s, v), unwrap(s, other))
+
+    def unary(self, s: Services, symbol: str, v: Value) -> Value:
+        return run(s, UNARY[symbol], constant(s, v))
+
+    def hash_key(self, s: Services, v: Value) -> Any:
+        return constant(s, v)
+
+
+VALUE = ("value",)  # field of a virtual instance of a user's subclass of an immutable type
+
+
+def unwrap(s: Services, v: Value) -> Value:
+    """The plain constant within an instance of a subclass of int, float, str …; else the value itself."""
+    v = s.force(v)
+    if isinstance(v, Ref):
+        found = s.heap.get(v, VALUE)
+        return v if found is None else found
+    if isinstance(v, Const) and type(v.obj) not in FOLDABLE:
+        for base in (int, float, str, bytes, complex):
+            if isinstance(v.obj, base):
+                return Const(base.__new__(base, v.obj) if base is not int else int.__index__(v.obj))  # type: ignore[call-overload]
+    return v
+
+
+def constant(s: Services, v: Value) -> Any:
+    """The Python object a value certainly is, subclasses of plain types reduced to these."""
+    return s.constant(unwrap(s, v))
+
+
+def snapshot(s: Services, v: Value) -> Any:
+    """A real copy of a constant or of a container of constants, for pure functions that do not keep it."""
+    v = s.force(v)
+    if isinstance(v, Ref) and v.cls in (list, set, dict):
+        items = s.unpack(v) if v.cls is not dict else s.unpack(s.call_method(v, "items"))
+        return v.cls([snapshot(s, item) for item in items])
+    if isinstance(v, Pack) and v.cls is tuple:
+        return tuple(snapshot(s, item) for item in v.items)
+    return s.constant(v)

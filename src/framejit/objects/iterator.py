@@ -1,0 +1,441 @@
+"""Iterators of C types: virtual objects of their real class, advanced by tables, and rebuilt where one survives the region.
+
+A row has `advance(s, ref)`, the next value or None at the end, and `rebuild(get)`, given a reader of fields: a callable and
+the values to call it with, which together make the real iterator in the same state.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from framejit.core.errors import Raised
+from framejit.core.heap import Heap
+from framejit.core.path import Path
+from framejit.core.services import Services
+from framejit.core.value import NONE, Const, Pack, Ref, Value
+from framejit.objects import dict_, list_, set_, tuple_
+from framejit.objects.fold import constant
+from framejit.objects.model import Model, model
+from framejit.objects.protocol import next_or_none
+from framejit.reasons import R
+
+Field = Callable[[str], Any]
+Advance = Callable[[Services, Ref], "Value | None"]
+Rebuild = Callable[[Field], "tuple[Any, list[Value]]"]
+
+
+class Row(NamedTuple):
+    """How iterators of one type move on and are made real."""
+
+    advance: Advance
+    rebuild: Rebuild
+
+
+ROWS: dict[type, Row] = {}
+
+
+def rebuild(heap: Heap, ref: Ref) -> tuple[Any, list[Value]]:
+    """A callable and its arguments that make the real iterator in the state of the virtual one."""
+    fields = heap.fields_of(ref)
+    return ROWS[ref.cls].rebuild(lambda name: fields.get((name,)))
+
+
+class IteratorModel(Model):
+    """All C iterators."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        s.guard(path, "TYPE", type(real))
+        ref = Ref(type(real), path, real)
+        s.trace.remember(real, ref)
+        return ref
+
+    def iter(self, s: Services, v: Value) -> Value:
+        return v
+
+    def advance(self, s: Services, v: Value) -> Value | None:
+        """The next value, None at the end."""
+        if not isinstance(v, Ref) or v.path is not None:
+            return s.unsupported(R.UNKNOWN_ITERATOR, v)
+        return ROWS[v.cls].advance(s, v)
+
+    def next(self, s: Services, v: Value) -> Value:
+        found = self.advance(s, v)
+        return s.raise_error(StopIteration) if found is None else found
+
+    def hash_key(self, s: Services, v: Value) -> Any:
+        return v
+
+
+def iterator(kind: type, rebuild_: Rebuild) -> Callable[[Advance], Advance]:
+    """Register the row of an iterator type."""
+
+    def register(advance: Advance) -> Advance:
+        if kind not in ROWS:
+            model(kind)(IteratorModel)
+        ROWS[kind] = Row(advance, rebuild_)
+        return advance
+
+    return register
+
+
+def field(s: Services, ref: Ref, name: str) -> Any:
+    """A field of a virtual iterator."""
+    return s.heap.get(ref, (name,))
+
+
+def put(s: Services, ref: Ref, name: str, value: Any) -> None:
+    """Write a field of a virtual iterator."""
+    s.heap.set(ref, (name,), value)
+
+
+def number(s: Services, ref: Ref, name: str) -> int:
+    """A field that holds a Python int as a constant."""
+    return field(s, ref, name).obj  # type: ignore[no-any-return]
+
+
+# -- over sequences ---------------------------------------------------------------------------------------------------
+
+
+def at(real: Any, index: int) -> Any:
+    """An iterator of `real` that stands at `index`."""
+    found = iter(real)
+    found.__setstate__(index)
+    return found
+
+
+def reversed_at(real: Any, index: int) -> Any:
+    """A reversed iterator of `real` whose next item is at `index`."""
+    found = reversed(real)
+    found.__setstate__(index)
+    return found
+
+
+def exhausted(make: Callable[[Any], Any], empty: Any) -> Any:
+    """An iterator at its end that holds nothing any more."""
+    found = make(empty)
+    next(found, None)
+    return found
+
+
+def _exhausted_list() -> Any:
+    return exhausted(iter, [])
+
+
+def _exhausted_reversed() -> Any:
+    return exhausted(reversed, [])
+
+
+def _sequence_rebuild(finished: Any, function: Any = at) -> Rebuild:
+    def rebuild_(get: Field) -> tuple[Any, list[Value]]:
+        return (finished, []) if get("source") is NONE else (function, [get("source"), get("index")])
+
+    return rebuild_
+
+
+def _sequence_advance(read: Callable[[Services, Value], Any]) -> Advance:
+    def advance(s: Services, ref: Ref) -> Value | None:
+        source = field(s, ref, "source")
+        if source is NONE:
+            return None
+        place = number(s, ref, "index")
+        content = read(s, source)
+        if place >= len(content):
+            put(s, ref, "source", NONE)
+            return None
+        put(s, ref, "index", Const(place + 1))
+        item = content[place]
+        return item if isinstance(item, Value) else s.wrap(item)
+
+    return advance
+
+
+def _backwards_advance(read: Callable[[Services, Value], Any]) -> Advance:
+    def advance(s: Services, ref: Ref) -> Value | None:
+        source = field(s, ref, "source")
+        place = number(s, ref, "index")
+        if source is NONE or not 0 <= place:
+            return None
+        content = read(s, source)
+        if place >= len(content):
+            put(s, ref, "source", NONE)
+            return None
+        put(s, ref, "index", Const(place - 1))
+        return content[place]  # type: ignore[no-any-return]
+
+    return advance
+
+
+def _list_items(s: Services, v: Value) -> tuple[Value, ...]:
+    return list_.items(s, v)
+
+
+ListIterator, TupleIterator = type(iter([])), type(iter(()))
+ListReverseIterator = type(reversed([]))
+iterator(ListIterator, _sequence_rebuild(_exhausted_list))(_sequence_advance(_list_items))
+iterator(TupleIterator, _sequence_rebuild(functools.partial(exhausted, iter, ())))(_sequence_advance(tuple_.items))
+iterator(ListReverseIterator, _sequence_rebuild(_exhausted_reversed, reversed_at))(_backwards_advance(_list_items))
+for _sample in ("", "é", b"", range(0), range(1 << 70, 1 << 71)):
+    if type(iter(_sample)) not in ROWS:
+        iterator(type(iter(_sample)), _sequence_rebuild(functools.partial(exhausted, iter, _sample[:0])))(_sequence_advance(constant))
+
+
+class _Sequence:
+    def __getitem__(self, index: int) -> int:
+        raise IndexError
+
+
+SequenceIterator = type(iter(_Sequence()))
+
+
+@iterator(SequenceIterator, lambda get: (at, [get("sequence"), get("index")]))
+def _by_getitem(s: Services, ref: Ref) -> Value | None:
+    source = field(s, ref, "sequence")
+    if source is NONE:
+        return None
+    place = number(s, ref, "index")
+    found = quietly(s, lambda: s.getitem(source, Const(place)), (IndexError, StopIteration))
+    put(s, ref, "index", Const(place + 1)) if found is not None else put(s, ref, "sequence", NONE)
+    return found
+
+
+def quietly(s: Services, action: Callable[[], Value], kinds: tuple[type[BaseException], ...]) -> Value | None:
+    """What the action gives; None if the program raised one of these exceptions in it."""
+    try:
+        return action()
+    except Raised as raised:
+        if not issubclass(s.exception_type(raised.value), kinds):
+            raise
+        return None
+
+
+@iterator(reversed, lambda get: (reversed_at, [get("source"), get("index")]))
+def _reversed(s: Services, ref: Ref) -> Value | None:
+    place = number(s, ref, "index")
+    if place < 0:
+        return None
+    found = quietly(s, lambda: s.getitem(field(s, ref, "source"), Const(place)), (IndexError, StopIteration))
+    put(s, ref, "index", Const(place - 1 if found is not None else -1))
+    return found
+
+
+CallableIterator = type(iter(int, 0))
+
+
+def _until_rebuild(get: Field) -> tuple[Any, list[Value]]:
+    if get("function") is NONE:
+        return (functools.partial(exhausted, _called_until), [Const(0)])
+    return (iter, [get("function"), get("sentinel")])
+
+
+def _called_until(sentinel: Any) -> Any:
+    return iter(int, sentinel)
+
+
+@iterator(CallableIterator, _until_rebuild)
+def _until(s: Services, ref: Ref) -> Value | None:
+    function = field(s, ref, "function")
+    if function is NONE:
+        return None
+    found = quietly(s, lambda: s.call(function), (StopIteration,))
+    if found is None or s.truth(s.compare("==", found, field(s, ref, "sentinel"))):
+        put(s, ref, "function", NONE)
+        return None
+    return found
+
+
+# -- over dicts, sets, deques ------------------------------------------------------------------------------------------
+
+
+def advanced(real: Any, steps: int) -> Any:
+    """The iterator after some steps."""
+    found = iter(real)
+    for _ in range(steps):
+        next(found)
+    return found
+
+
+_VIEWS = {"keys": lambda real: real.keys(), "values": lambda real: real.values(), "items": lambda real: real.items()}
+
+
+def _dict_iterator(real: Any, what: str, steps: int) -> Any:
+    return advanced(_VIEWS[what](real), steps)
+
+
+def _dict_reversed(real: Any, what: str, steps: int) -> Any:
+    return advanced(reversed(_VIEWS[what](real)), steps)
+
+
+def _check_size(s: Services, ref: Ref, present: Any, before: Any, text: str) -> None:
+    """A changed container: RuntimeError if its size differs, else the order must be what it was."""
+    if len(present) != len(before):
+        put(s, ref, "index", Const(-1))
+        s.raise_error(RuntimeError, text)
+    if list(present) != list(before):
+        s.unsupported(R.UNKNOWN_ITERATOR, ref, "other keys while iterating")
+    put(s, ref, "seen", present)
+
+
+def _dict_advance(backwards: bool) -> Advance:
+    def advance(s: Services, ref: Ref) -> Value | None:
+        source, place = field(s, ref, "source"), number(s, ref, "index")
+        if source is NONE:
+            return None
+        entries, seen = dict_.full(s, source), field(s, ref, "seen")
+        if place < 0:
+            s.raise_error(RuntimeError, "dictionary changed size during iteration")
+        if entries is not seen:
+            mutated = "OrderedDict mutated during iteration" if issubclass(source.cls, OrderedDict) else "dictionary changed size during iteration"
+            _check_size(s, ref, entries, seen, mutated)
+        if place >= len(entries):
+            put(s, ref, "source", NONE)
+            return None
+        order = field(s, ref, "order")
+        if order is None or len(order) != len(entries):
+            order = tuple(entries)[::-1] if backwards else tuple(entries)
+            put(s, ref, "order", order)
+        put(s, ref, "index", Const(place + 1))
+        key, value = entries[order[place]]
+        what = field(s, ref, "what").obj
+        return key if what == "keys" else value if what == "values" else Pack(tuple, (key, value))
+
+    return advance
+
+
+def _dict_rebuild(function: Any) -> Rebuild:
+    def rebuild_(get: Field) -> tuple[Any, list[Value]]:
+        if get("source") is NONE:
+            return (function, [Const(MappingProxyType({})), get("what"), Const(0)])
+        return (function, [get("source"), get("what"), get("index")])
+
+    return rebuild_
+
+
+_SAMPLE: dict[Any, Any] = {}
+_ORDERED: OrderedDict[Any, Any] = OrderedDict()
+FORWARD = {"keys": type(iter(_SAMPLE)), "values": type(iter(_SAMPLE.values())), "items": type(iter(_SAMPLE.items()))}
+BACKWARD = {"keys": type(reversed(_SAMPLE)), "values": type(reversed(_SAMPLE.values())), "items": type(reversed(_SAMPLE.items()))}
+for _kind in FORWARD.values():
+    iterator(_kind, _dict_rebuild(_dict_iterator))(_dict_advance(False))
+for _kind in BACKWARD.values():
+    iterator(_kind, _dict_rebuild(_dict_reversed))(_dict_advance(True))
+
+
+@iterator(type(iter(set())), lambda get: (advanced, [get("source"), get("index")]))
+def _set_next(s: Services, ref: Ref) -> Value | None:
+    source, place = field(s, ref, "source"), number(s, ref, "index")
+    order = field(s, ref, "order")
+    if source is NONE:
+        return None
+    if place < 0 or (isinstance(source, Ref) and (entries := set_.members(s, source)) is not field(s, ref, "seen")):
+        if place < 0 or len(entries) != len(order):
+            put(s, ref, "index", Const(-1))
+            s.raise_error(RuntimeError, "Set changed size during iteration")
+        if list(entries) != list(field(s, ref, "seen")):
+            s.unsupported(R.UNKNOWN_ITERATOR, ref, "other members while iterating")
+        put(s, ref, "seen", entries)
+    if place >= len(order):
+        put(s, ref, "source", NONE)
+        return None
+    put(s, ref, "index", Const(place + 1))
+    return order[place]  # type: ignore[no-any-return]
+
+
+def deque_content(s: Services, v: Value) -> tuple[Value, ...]:
+    """The items of a deque, which its model has loaded when it was realised."""
+    return s.heap.get(v, Heap.ITEMS) or ()  # type: ignore[arg-type]
+
+
+def _deque_advance(backwards: bool) -> Advance:
+    def advance(s: Services, ref: Ref) -> Value | None:
+        source, place = field(s, ref, "source"), number(s, ref, "index")
+        content = deque_content(s, source)
+        if content is not field(s, ref, "seen"):
+            s.raise_error(RuntimeError, "deque mutated during iteration")
+        if place >= len(content):
+            return None
+        put(s, ref, "index", Const(place + 1))
+        return content[-1 - place] if backwards else content[place]
+
+    return advance
+
+
+def _reversed_advanced(real: Any, steps: int) -> Any:
+    return advanced(reversed(real), steps)
+
+
+DequeIterator, DequeReverseIterator = type(iter(deque())), type(reversed(deque()))
+iterator(DequeIterator, lambda get: (advanced, [get("source"), get("index")]))(_deque_advance(False))
+iterator(DequeReverseIterator, lambda get: (_reversed_advanced, [get("source"), get("index")]))(_deque_advance(True))
+
+
+# -- enumerate, zip, map, filter ----------------------------------------------------------------------------------------
+
+
+@iterator(enumerate, lambda get: (enumerate, [get("source"), get("index")]))
+def _enumerate(s: Services, ref: Ref) -> Value | None:
+    item = next_or_none(s, field(s, ref, "source"))
+    if item is None:
+        return None
+    place = field(s, ref, "index")
+    put(s, ref, "index", s.binary("+", place, Const(1)))
+    return Pack(tuple, (place, item))
+
+
+def _strict_zip(*sources: Any) -> Any:
+    return zip(*sources, strict=True)
+
+
+@iterator(zip, lambda get: (_strict_zip if get("strict").obj else zip, list(get("sources").items)))
+def _zip(s: Services, ref: Ref) -> Value | None:
+    sources = field(s, ref, "sources").items
+    strict = field(s, ref, "strict").obj
+    items: list[Value] = []
+    for place, source in enumerate(sources):
+        item = next_or_none(s, source)
+        if item is None:
+            if strict:
+                _check_strict(s, sources, place)
+            return None
+        items.append(item)
+    return Pack(tuple, tuple(items)) if sources else None
+
+
+def _check_strict(s: Services, sources: tuple[Value, ...], place: int) -> None:
+    many = "argument 1" if place == 1 else f"arguments 1-{place}"
+    if place:
+        s.raise_error(ValueError, f"zip() argument {place + 1} is shorter than {many}")
+    for later in range(1, len(sources)):
+        if next_or_none(s, sources[later]) is not None:
+            many = "argument 1" if later == 1 else f"arguments 1-{later}"
+            s.raise_error(ValueError, f"zip() argument {later + 1} is longer than {many}")
+
+
+@iterator(map, lambda get: (map, [get("function"), *get("sources").items]))
+def _map(s: Services, ref: Ref) -> Value | None:
+    items: list[Value] = []
+    for source in field(s, ref, "sources").items:
+        item = next_or_none(s, source)
+        if item is None:
+            return None
+        items.append(item)
+    return s.call(field(s, ref, "function"), items)
+
+
+@iterator(filter, lambda get: (filter, [get("function"), get("source")]))
+def _filter(s: Services, ref: Ref) -> Value | None:
+    function, source = field(s, ref, "function"), field(s, ref, "source")
+    plain = s.force(function)
+    by_truth = isinstance(plain, Const) and plain.obj in (None, bool)
+    while (item := next_or_none(s, source)) is not None:
+        if s.truth(item if by_truth else s.call(function, [item])):
+            return item
+    return None
+
+
+__all__ = ["BACKWARD", "FORWARD", "ROWS", "CallableIterator", "advanced", "field", "iterator", "put", "rebuild"]

@@ -1,0 +1,82 @@
+"""int, float, bool, complex, None, Ellipsis and NotImplemented: constants, and numbers computed by the program."""
+
+from __future__ import annotations
+
+from types import NotImplementedType
+from typing import Any
+
+from framejit.core.path import Path
+from framejit.core.services import Services
+from framejit.core.value import Const, Node, Number, Value, bool_const
+from framejit.objects import fold, symnum
+from framejit.objects.fold import ConstantModel, unwrap
+from framejit.objects.model import Model, model
+from framejit.reasons import R
+
+
+def is_symbolic(v: Value) -> bool:
+    """Whether the value is a number of the program or of the graph instead of a constant."""
+    return isinstance(v, Number) or (isinstance(v, Node) and issubclass(v.cls, (int, float, complex)))
+
+
+@model(int, float, bool, complex)
+class NumberModel(ConstantModel):
+    """Numbers: folded if constant, else computed by `symnum`."""
+
+    __slots__ = ()
+
+    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
+        if is_symbolic(v):
+            if name in ("real", "numerator"):
+                return v
+            v = s.wrap(s.constant(v))
+        return super().attribute(s, v, name, found)
+
+    def truth(self, s: Services, v: Value) -> bool | None:
+        v = unwrap(s, v)
+        return symnum.truth(s, v) if is_symbolic(v) else bool(s.constant(v))
+
+    def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
+        left, right = unwrap(s, left), unwrap(s, right)
+        if is_symbolic(left) or is_symbolic(right):
+            if not issubclass(left.cls, (int, float, complex)) or not issubclass(right.cls, (int, float, complex)):
+                return None
+            return symnum.binary(s, symbol.removesuffix("="), left, right)
+        return fold.binary(s, symbol, left, right)
+
+    def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+        v, other = unwrap(s, v), unwrap(s, other)
+        if is_symbolic(v) or is_symbolic(other):
+            if not issubclass(v.cls, (int, float, complex)) or not issubclass(other.cls, (int, float, complex)):
+                return None
+            return symnum.compare(s, symbol, v, other)
+        return fold.compare(s, symbol, v, other)
+
+    def unary(self, s: Services, symbol: str, v: Value) -> Value:
+        v = unwrap(s, v)
+        return symnum.unary(s, symbol, v) if is_symbolic(v) else super().unary(s, symbol, v)
+
+
+@model(type(None), type(Ellipsis), NotImplementedType)
+class SingletonModel(Model):
+    """None, Ellipsis and NotImplemented."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        s.guard(path, "IS", real)
+        return Const(real, path)
+
+    def truth(self, s: Services, v: Value) -> bool | None:
+        if v.cls is NotImplementedType:
+            s.unsupported(R.OPAQUE_OPERATION, v, "the truth of NotImplemented")
+        return v.cls is not type(None)
+
+    def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+        if symbol in ("==", "!=") and isinstance(other, Const):
+            same = isinstance(v, Const) and v.obj is other.obj
+            return bool_const(same == (symbol == "==")) if same or fold.is_foldable(other.obj) else None
+        return None
+
+    def hash_key(self, s: Services, v: Value) -> Any:
+        return s.constant(v)

@@ -1,0 +1,103 @@
+"""What lists, tuples and deques share: indexing, slicing, searching and comparing tuples of values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from framejit.core.services import Services
+from framejit.core.value import FALSE, TRUE, Const, Value, bool_const
+from framejit.objects.fold import COMPARISONS
+from framejit.objects.slice_ import index, real_slice
+
+Items = tuple[Value, ...]
+
+
+def same_or_equal(s: Services, left: Value, right: Value) -> bool:
+    """Identity, then equality: how containers compare their items."""
+    return left is right or s.is_same(left, right) or s.truth(s.compare("==", left, right))
+
+
+def position(s: Services, items: Sequence[Any], key: Value, kind: str, what: str = "index") -> int:
+    """The place in `items` that an index means, or the IndexError or TypeError of CPython."""
+    place = index(s, key, f"{kind} indices must be integers or slices, not {s.force(key).cls.__name__}")
+    if place < 0:
+        place += len(items)
+    if not 0 <= place < len(items):
+        s.raise_error(IndexError, f"{kind} {what} out of range")
+    return place
+
+
+def select(s: Services, items: Items, key: Value) -> Items:
+    """`items[key]` for a slice."""
+    bounds = real_slice(s, key)
+    if bounds.step == 0:
+        s.raise_error(ValueError, "slice step cannot be zero")
+    return items[bounds]
+
+
+def contains(s: Services, items: Items, item: Value) -> Value:
+    """Whether some item is or equals `item`."""
+    return bool_const(any(same_or_equal(s, candidate, item) for candidate in items))
+
+
+def find(s: Services, items: Items, item: Value, start: Value | None, stop: Value | None, message: str) -> Value:
+    """The first place of `item` between start and stop; ValueError where there is none."""
+    bounds = slice(None if start is None else index(s, start), None if stop is None else index(s, stop)).indices(len(items))
+    for place in range(bounds[0], bounds[1]):
+        if same_or_equal(s, items[place], item):
+            return Const(place)
+    return s.raise_error(ValueError, message)
+
+
+def count(s: Services, items: Items, item: Value) -> Value:
+    """How many items are or equal `item`."""
+    return Const(sum(same_or_equal(s, candidate, item) for candidate in items))
+
+
+def compare(s: Services, symbol: str, left: Items, right: Items) -> Value:
+    """Lexicographic comparison, as CPython's list_richcompare does it."""
+    if len(left) != len(right) and symbol in ("==", "!="):
+        return bool_const(symbol == "!=")
+    for a, b in zip(left, right):
+        if not same_or_equal(s, a, b):
+            if symbol in ("==", "!="):
+                return TRUE if symbol == "!=" else FALSE
+            return s.compare(symbol, a, b)
+    return bool_const(COMPARISONS[symbol](len(left), len(right)))
+
+
+def repeat(s: Services, items: Items, times: Value) -> Items | None:
+    """`items * times`; None where `times` is not an integer."""
+    times = s.force(times)
+    if not (isinstance(times.cls, type) and issubclass(times.cls, int)) and s.special(times, "__index__") is None:
+        return None
+    return items * index(s, times)
+
+
+class Ordered:
+    """A sort key that compares as the program compares."""
+
+    __slots__ = ("s", "value")
+
+    def __init__(self, s: Services, value: Value):
+        self.s, self.value = s, value
+
+    def __lt__(self, other: Ordered) -> bool:
+        return self.s.truth(self.s.compare("<", self.value, other.value))
+
+
+def ordered(s: Services, items: Sequence[Value], key: Value | None, reverse: bool) -> Items:
+    """The items sorted by CPython's own algorithm: the same comparisons in the same order."""
+    if key is not None and s.force(key).cls is type(None):
+        key = None
+    keys = list(items) if key is None else [s.call(key, [item]) for item in items]
+    if all(map(s.is_constant, keys)):
+        reals = [s.constant(value) for value in keys]
+        try:
+            order = sorted(range(len(items)), key=reals.__getitem__, reverse=reverse)
+        except TypeError as error:
+            s.raise_error(TypeError, *error.args)
+    else:
+        order = sorted(range(len(items)), key=lambda place: Ordered(s, keys[place]), reverse=reverse)
+    return tuple(items[place] for place in order)

@@ -1,0 +1,140 @@
+"""str and bytes: constants, whose methods are folded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from framejit.core.services import Services
+from framejit.core.value import Const, Pack, Ref, Value
+from framejit.objects import fold
+from framejit.objects.fold import ConstantModel, constant, run, snapshot, unwrap
+from framejit.objects.method import method
+from framejit.objects.model import model
+from framejit.reasons import R
+
+
+@model(str, bytes)
+class StringModel(ConstantModel):
+    """Strings."""
+
+    __slots__ = ()
+
+    def len(self, s: Services, v: Value) -> Value | None:
+        return Const(len(constant(s, v)))
+
+    def getitem(self, s: Services, v: Value, key: Value) -> Value:
+        if not s.is_constant(key) and s.special(key, "__index__") is not None:
+            key = s.call_method(key, "__index__")
+        return run(s, type(text := constant(s, v)).__getitem__, text, s.constant(key))
+
+    def contains(self, s: Services, v: Value, item: Value) -> Value | None:
+        return run(s, type(text := constant(s, v)).__contains__, text, constant(s, item))
+
+    def iter(self, s: Services, v: Value) -> Value:
+        kind = type(iter("")) if issubclass(v.cls, str) else type(iter(b""))
+        return s.heap.new(kind, {("source",): unwrap(s, v), ("index",): Const(0)})
+
+    def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
+        if symbol in ("%", "%=") and not reflected:
+            return percent(s, left, right)
+        if symbol.removesuffix("=") not in ("+", "*", "%"):
+            return None
+        right = s.force(right)
+        if symbol.removesuffix("=") == "*" and not s.is_constant(right) and isinstance(right, Value) and issubclass(right.cls, int):
+            right = Const(s.constant(right))
+        return fold.binary(s, symbol, unwrap(s, left), unwrap(s, right))
+
+
+def percent(s: Services, left: Value, right: Value) -> Value | None:
+    """printf-style formatting; instances with their own __str__ or __repr__ are written by these where the format is %s or %r."""
+    text = constant(s, left)
+    right = s.force(right)
+    if s.is_constant(right):
+        return run(s, type(text).__mod__, text, s.constant(right))
+    if isinstance(right, Ref) and right.cls is dict:
+        return run(s, type(text).__mod__, text, snapshot(s, right))
+    items = list(right.items) if isinstance(right, Pack) and right.cls is tuple else [right]
+    kinds = [part[0] for part in text.replace("%%", "").split("%")[1:] if part]
+    if len(kinds) != len(items) or not all(kind in "srdif" for kind in kinds):
+        s.unsupported(R.OPAQUE_OPERATION, right, "printf-style formatting")
+    reals = []
+    for kind, item in zip(kinds, items):
+        if s.is_constant(item) or kind not in "sr":
+            reals.append(s.constant(item))
+        else:
+            reals.append(Text(s.constant(s.str(item) if kind == "s" else s.repr(item))))
+    return run(s, type(text).__mod__, text, tuple(reals))
+
+
+class Text:
+    """The text of an object that was already written out by the program."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+
+@method(str.join, "iterable /")
+def str_join(s: Services, self: Value, iterable: Value) -> Value:
+    return _join(s, self, iterable)
+
+
+@method(bytes.join, "iterable /")
+def bytes_join(s: Services, self: Value, iterable: Value) -> Value:
+    return _join(s, self, iterable)
+
+
+def _join(s: Services, self: Value, iterable: Value) -> Value:
+    text = constant(s, self)
+    return run(s, text.join, [constant(s, item) for item in s.unpack(iterable)])
+
+
+@method(str.format, "*args **")
+def str_format(s: Services, self: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Arguments that are not constants are formatted by their __str__, which an empty format specification asks for."""
+    text = constant(s, self)
+    return run(s, text.format, *[_format_argument(s, text, a) for a in args], **{k: _format_argument(s, text, a) for k, a in kwargs.items()})
+
+
+def _format_argument(s: Services, text: str, value: Value) -> Any:
+    if s.is_constant(value):
+        return s.constant(value)
+    value = s.force(value)
+    if isinstance(value, Ref) and value.cls in (list, dict, set):
+        return snapshot(s, value)
+    if any(sign in text for sign in ("!", ":", ".", "[")):
+        s.unsupported(R.OPAQUE_OPERATION, value, "a format specification")
+    return s.constant(s.str(value))
+
+
+@method(str.translate, "table /")
+def str_translate(s: Services, self: Value, table: Value) -> Value:
+    return run(s, constant(s, self).translate, snapshot(s, table))
+
+
+def _register_folded() -> None:
+    """All other public methods of the constant types are folded."""
+    special = {"join", "format", "translate", "format_map"}
+    for kind in (str, bytes, int, float, complex):
+        for name, found in vars(kind).items():
+            if name.startswith("_") or name in special or type(found) is not type(str.join):
+                continue
+            method(found, "*args **")(_folder(found))
+
+
+def _folder(found: Any) -> Any:
+    def call(s: Services, self: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        reals = [constant(s, arg) for arg in args]
+        return run(s, found, constant(s, self), *reals, **{name: constant(s, arg) for name, arg in kwargs.items()})
+
+    call.__name__ = found.__name__
+    return call
+
+
+_register_folded()

@@ -1,0 +1,129 @@
+"""Tuples, named tuples and struct sequences: Pack(cls, items), or a constant."""
+
+from __future__ import annotations
+
+from types import MemberDescriptorType
+from typing import Any, NamedTuple
+
+from framejit.core.path import ITEM, Path
+from framejit.core.services import Services
+from framejit.core.value import Const, Pack, Value
+from framejit.objects import sequence
+from framejit.objects.dict_ import hash_key
+from framejit.objects.fold import is_foldable
+from framejit.objects.method import method
+from framejit.objects.model import Model, model
+from framejit.reasons import R
+
+
+class _Sample(NamedTuple):
+    field: int
+
+
+FieldGetter = type(vars(_Sample)["field"])
+
+
+def items(s: Services, v: Value) -> tuple[Value, ...]:
+    """The items of a tuple value."""
+    v = s.force(v)
+    if isinstance(v, Pack):
+        return v.items
+    return tuple(s.wrap(item) for item in s.constant(v))
+
+
+def has_numbers(real: tuple[Any, ...]) -> bool:
+    """Whether a tuple holds numbers, which may become dynamic."""
+    return any(type(item) in (int, float) or (type(item) is tuple and has_numbers(item)) for item in real)
+
+
+@model(tuple)
+class TupleModel(Model):
+    """Tuples and their subclasses."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        kind = type(real)
+        if kind is tuple and is_foldable(real) and not has_numbers(real):
+            s.guard(path, "EQ", real)
+            return Const(real, path)
+        s.guard(path, "TYPE", kind)
+        s.guard(path, "LEN", tuple.__len__(real))
+        return Pack(kind, tuple(s.input(path.to(ITEM, i), item) for i, item in enumerate(tuple.__iter__(real))), path)
+
+    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
+        if type(found) is FieldGetter:
+            place = found.__reduce__()[1][0]
+        elif isinstance(found, MemberDescriptorType) and name in getattr(v.cls, "__match_args__", ()):
+            place = v.cls.__match_args__.index(name)
+        else:
+            return None
+        return items(s, v)[place]
+
+    def len(self, s: Services, v: Value) -> Value | None:
+        return Const(len(items(s, v)))
+
+    def getitem(self, s: Services, v: Value, key: Value) -> Value:
+        content = items(s, v)
+        key = s.force(key)
+        if key.cls is slice:
+            chosen = sequence.select(s, content, key)
+            return v if len(chosen) == len(content) and chosen == content and v.cls is tuple else Pack(tuple, chosen)
+        return content[sequence.position(s, content, key, "tuple")]
+
+    def contains(self, s: Services, v: Value, item: Value) -> Value | None:
+        return sequence.contains(s, items(s, v), item)
+
+    def iter(self, s: Services, v: Value) -> Value:
+        return s.heap.new(type(iter(())), {("source",): v, ("index",): Const(0)})
+
+    def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
+        symbol = symbol.removesuffix("=")
+        if symbol == "+":
+            if reflected or not issubclass(s.force(right).cls, tuple):
+                return None
+            head, tail = items(s, left), items(s, right)
+            if left.cls is tuple and not tail:
+                return left
+            return Pack(tuple, head + tail)
+        if symbol == "*":
+            sized, times = (right, left) if reflected else (left, right)
+            repeated = sequence.repeat(s, items(s, sized), times)
+            return None if repeated is None else Pack(tuple, repeated)
+        return None
+
+    def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+        if not issubclass(s.force(other).cls, tuple):
+            return None
+        return sequence.compare(s, symbol, items(s, v), items(s, other))
+
+    def hash_key(self, s: Services, v: Value) -> Any:
+        return tuple(hash_key(s, item) for item in items(s, v))
+
+
+@method(tuple.index, "value start= stop= /")
+def tuple_index(s: Services, self: Value, value: Value, start: Value | None, stop: Value | None) -> Value:
+    return sequence.find(s, items(s, self), value, start, stop, "tuple.index(x): x not in tuple")
+
+
+@method(tuple.count, "value /")
+def tuple_count(s: Services, self: Value, value: Value) -> Value:
+    return sequence.count(s, items(s, self), value)
+
+
+def make_tuple(s: Services, cls: type, iterable: Value | None) -> Value:
+    """`tuple(iterable)`, or an instance of a subclass."""
+    if iterable is None:
+        return Pack(cls, ())
+    iterable = s.force(iterable)
+    if cls is tuple and iterable.cls is tuple:
+        return iterable
+    return Pack(cls, tuple(s.unpack(iterable)))
+
+
+@method(tuple.__new__, "iterable= /")
+def tuple_new(s: Services, cls: Value, iterable: Value | None) -> Value:
+    kind = s.constant(cls)
+    if hasattr(kind, "n_sequence_fields"):
+        s.unsupported(R.OPAQUE_CALL, kind, "a struct sequence")
+    return make_tuple(s, kind, iterable)
