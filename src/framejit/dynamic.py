@@ -1,0 +1,58 @@
+"""Which Python ints become numbers of the program: those that were seen to change between captures."""
+
+from __future__ import annotations
+
+import weakref
+from types import CodeType
+from typing import Any
+
+from framejit.core.path import Path
+
+
+class Seen:
+    """What is known of the ints that one code object found at its paths, by (pc, path text)."""
+
+    __slots__ = ("values", "changing", "static")
+
+    def __init__(self) -> None:
+        self.values: dict[tuple[int, str], int] = {}
+        self.changing: set[tuple[int, str]] = set()
+        self.static: set[tuple[int, str]] = set()
+
+
+_TABLE: dict[int, tuple[weakref.ref[CodeType], Seen]] = {}
+
+
+def seen(code: CodeType) -> Seen:
+    """The record of a code object, by identity."""
+    key = id(code)
+    found = _TABLE.get(key)
+    if found is None or found[0]() is not code:
+        found = _TABLE[key] = (weakref.ref(code, lambda _ref: _TABLE.pop(key, None)), Seen())
+    return found[1]
+
+
+def should_be_dynamic(code: CodeType, pc: int, path: Path, value: int) -> bool:
+    """Whether the int at this path differs from one that an earlier capture at this place met; remembers it."""
+    record, key = seen(code), (pc, str(path))
+    if key in record.static:
+        return False
+    if key in record.changing:
+        return True
+    if record.values.setdefault(key, value) == value:
+        return False
+    record.changing.add(key)
+    return True
+
+
+def make_static(code: CodeType, pc: int, path: str) -> None:
+    """Keep the int at this path constant from now on: the graph or its backend specialised it."""
+    seen(code).static.add((pc, path))
+
+
+def reset(code: Any = None) -> None:
+    """Forget what was learnt, of one code object or of all."""
+    if code is None:
+        _TABLE.clear()
+    else:
+        _TABLE.pop(id(code), None)

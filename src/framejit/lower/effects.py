@@ -1,0 +1,139 @@
+"""Writes to objects that existed before the region, replayed once behind the graph."""
+
+from __future__ import annotations
+
+import types
+from collections import deque
+from typing import Any
+
+from framejit.core.heap import MISSING, Heap
+from framejit.core.path import Path
+from framejit.core.value import Const, Ref, Value
+from framejit.lower.materialize import CONTENTS, DICT_FIELD, Materializer
+from framejit.lower.pack import Instruction
+
+ITEMS, APPENDED = Heap.ITEMS, Heap.APPENDED
+
+
+class Effects:
+    """The effects of one region: values are made by the materializer, the writes follow all of them."""
+
+    def __init__(self, materializer: Materializer):
+        self.m = materializer
+        self.heap = materializer.heap
+        self.code: list[Instruction] = []
+
+    def add(self, op: str, *operands: Any) -> None:
+        """Emit an instruction."""
+        self.code.append(Instruction(op, operands))
+
+    def call(self, function: Any, *args: int) -> None:
+        """Call a constant for its effect."""
+        self.add("CALL_EFFECT", self.m.const(function), args, ())
+
+    def emit(self) -> None:
+        """The writes to all real objects, in the order in which each was first written."""
+        for ref, fields in list(self.heap.dirty()):
+            if ITEMS in fields:
+                self._items(ref)
+                fields = [field for field in fields if field != ITEMS and not _is_key(field)]
+            for field in fields:
+                self._field(ref, field, self.heap.get(ref, field))
+
+    def _field(self, ref: Ref, field: Any, value: Any) -> None:
+        initial = self.heap.initial_of(ref, field)
+        if value is initial:
+            return
+        m = self.m
+        if _is_key(field):
+            self._key(ref, field[1], value, initial)
+        elif isinstance(field, types.MemberDescriptorType):
+            if value is MISSING:
+                self.call(field.__delete__, m.value(ref))
+            else:
+                self.call(field.__set__, m.value(ref), m.value(value))
+        elif isinstance(field, str):
+            if value is MISSING:
+                self.add("DEL_ATTR", m.value(ref), m.packer.const(field))
+            else:
+                self.add("STORE_INSTANCE_DICT", m.value(ref), m.packer.const(field), m.value(value))
+        elif field == CONTENTS:
+            self.add("STORE_CELL", m.value(ref), -1 if value is MISSING else m.value(value))
+        elif field == APPENDED:
+            for item in value:
+                self.add("LIST_APPEND", m.value(ref), m.value(item))
+        elif field == DICT_FIELD:
+            self.add("STORE_ATTR", m.value(ref), m.packer.const("__dict__"), m.value(value))
+        else:
+            raise NotImplementedError(f"effect on field {field} of a {ref.cls.__qualname__}")
+
+    def _key(self, ref: Ref, key: Any, value: Any, initial: Any) -> None:
+        register, name = self.m.value(ref), self.m.value(key if isinstance(key, Value) else Const(key))
+        if value is not MISSING:
+            self.add("DICT_SET", register, name, self.m.value(value))
+        elif initial is not MISSING:
+            self.add("DICT_DEL", register, name)
+
+    def _items(self, ref: Ref) -> None:
+        initial, current = self.heap.initial_of(ref, ITEMS), self.heap.get(ref, ITEMS)
+        if issubclass(ref.cls, dict):
+            self._dict(self.m.value(ref), initial or {}, current)
+        elif issubclass(ref.cls, (set, frozenset)):
+            self._set(self.m.value(ref), initial or {}, current)
+        elif issubclass(ref.cls, list):
+            self._list(self.m.value(ref), initial, current)
+        elif issubclass(ref.cls, deque):
+            if not _extends(initial, current):
+                self.call(deque.clear, self.m.value(ref))
+                self.call(deque.extend, self.m.value(ref), self.m.tuple_of(current))
+            elif len(current) > len(initial):
+                self.call(deque.extend, self.m.value(ref), self.m.tuple_of(current[len(initial) :]))
+        else:
+            raise NotImplementedError(f"effect on the items of a {ref.cls.__qualname__}")
+
+    def _list(self, register: int, initial: Any, current: tuple[Value, ...]) -> None:
+        if initial is not None and _extends(initial, current):
+            for item in current[len(initial) :]:
+                self.add("LIST_APPEND", register, self.m.value(item))
+        else:
+            self.add("LIST_ASSIGN", register, tuple(self.m.value(item) for item in current))
+
+    def _dict(self, register: int, initial: dict[Any, Any], current: dict[Any, Any]) -> None:
+        m = self.m
+        kept = [key for key in initial if key in current]
+        if list(current)[: len(kept)] != kept:
+            self.add("DICT_CLEAR", register)
+            kept, initial = [], {}
+        for key, (name, _) in initial.items():
+            if key not in current:
+                self.add("DICT_DEL", register, m.value(name))
+        for key, (name, value) in current.items():
+            if key not in initial or initial[key][1] is not value:
+                self.add("DICT_SET", register, m.value(name), m.value(value))
+
+    def _set(self, register: int, initial: dict[Any, Any], current: dict[Any, Any]) -> None:
+        for key, (name, _) in initial.items():
+            if key not in current:
+                self.call(set.discard, register, self.m.value(name))
+        for key, (name, _) in current.items():
+            if key not in initial:
+                self.add("SET_ADD", register, self.m.value(name))
+
+
+def _is_key(field: Any) -> bool:
+    return type(field) is tuple and field[0] == "k"
+
+
+def _extends(initial: Any, current: Any) -> bool:
+    """Whether the present items are the initial ones and more."""
+    return len(current) >= len(initial) and all(a is b for a, b in zip(initial, current))
+
+
+def written_classes(heap: Heap) -> dict[type, list[Path]]:
+    """Per class of which an object is written: the paths of all objects of that class that the region knows."""
+    written = {ref.cls for ref, _ in heap.dirty()}
+    found: dict[type, list[Path]] = {}
+    for ref in {**heap.fields, **heap.written}:
+        if ref.path is not None and ref.cls in written:
+            found.setdefault(ref.cls, []).append(ref.path)
+    return {cls: paths for cls, paths in found.items() if len(paths) > 1}

@@ -1,0 +1,286 @@
+"""The first part of a program: every path loaded once into a register, every guard checked there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from framejit.core.guard import PREDICATES, Guard, predicate
+from framejit.core.heap import MISSING
+from framejit.core.path import BINARY, COMPARE, CONST, DICT_ITEM, DICT_KEY, STEPS, UNARY, Path
+from framejit.core.where import Where
+from framejit.lower.pack import KINDS, Instruction, Label, Packer
+
+OPERATORS = {
+    "+": 0, "&": 1, "//": 2, "<<": 3, "*": 5, "%": 6, "|": 7, "**": 8, ">>": 9, "-": 10, "/": 11, "^": 12,
+}  # fmt: skip  (CPython's NB_* numbers)
+COMPARISON_NUMBERS = {"<": 0, "<=": 1, "==": 2, "!=": 3, ">": 4, ">=": 5}
+UNARY_NUMBERS = {"-": 0, "+": 1, "~": 2}
+STATIC_TYPE_FLAG = 1 << 9  # Py_TPFLAGS_HEAPTYPE: without it the class of an object cannot change
+OF_DICT = ("DICT_MISSING", "DICT_KEYS", "LEN")
+OF_VALUE = ("EQ", "IS", "IS_NOT")
+OF_SEVERAL = ("DISTINCT", "NO_OVERLAP", "PY_OF")  # the operand has the paths; of PY_OF, (function, paths)
+
+
+@predicate("DISTINCT", "{path} are different objects")
+def _distinct(values: Any, operand: Any) -> bool:
+    return len({id(value) for value in values}) == len(values)
+
+
+@predicate("NO_OVERLAP", "{path} share no memory")
+def _no_overlap(values: Any, operand: Any) -> bool:
+    return len({value.untyped_storage().data_ptr() for value in values}) == len(values)
+
+
+@predicate("PY_OF", "{operand}({path})", "CHECK_PY")
+def _py_of(values: Any, operand: Any) -> bool:
+    return bool(operand[0](*values))
+
+
+class Note(NamedTuple):
+    """What a check stands for, as text only, so that nothing is kept alive."""
+
+    path: str
+    expected: str
+    asked: Where | None
+
+    def __str__(self) -> str:
+        return self.expected
+
+
+def settled(guard: Guard) -> bool:
+    """Whether the guard cannot fail while the dict that holds its value keeps its version."""
+    if guard.predicate == "TYPE":
+        return not guard.operand.__flags__ & STATIC_TYPE_FLAG and guard.operand is not ModuleType
+    return guard.predicate in OF_VALUE
+
+
+def _several(guard: Guard) -> tuple[Path, ...]:
+    paths: tuple[Path, ...] = guard.operand[1] if guard.predicate == "PY_OF" else guard.operand
+    return paths
+
+
+class Group:
+    """All that is asked of one dict: the keys loaded and the checks that its version settles."""
+
+    __slots__ = ("loads", "checks")
+
+    def __init__(self) -> None:
+        self.loads: dict[Path, list[Guard]] = {}
+        self.checks: list[Guard] = []
+
+
+class Head:
+    """Loads and checks of one program. First `want` and `plan` what is needed, then `emit` it."""
+
+    def __init__(self, packer: Packer):
+        self.packer = packer
+        self.code: list[Instruction | Label] = []
+        self.registers: dict[Path, int] = {}
+        self.wanted: dict[Path, None] = {}  # needed after the checks
+        self.outside: set[Path] = set()  # needed outside of their dict's group
+        self.groups: dict[Path, Group] = {}
+        self.done: set[Path] = set()
+        self.emitted: set[Path] = set()  # dicts whose group is in the code
+        self.classes: dict[type, list[Any]] = {}
+        self.texts: dict[Path, str] = {}
+
+    # -- planning -------------------------------------------------------------------------------------------------
+
+    def want(self, path: Path) -> int:
+        """The register that will hold the value of a path from the end of the checks on."""
+        self.wanted[path] = None
+        return self._need(path, True)
+
+    def _need(self, path: Path, outside: bool) -> int:
+        if outside:
+            self.outside.add(path)
+        found = self.registers.get(path)
+        if found is not None:
+            return found
+        register = self.registers[path] = self.packer.register()
+        if path.parent is not None:
+            self._need(path.parent, True)
+            if path.kind in (DICT_ITEM, DICT_KEY):
+                self._group(path.parent).loads[path] = []
+            elif path.kind in (BINARY, COMPARE):
+                self._need(path.arg[1], True)
+        return register
+
+    def _group(self, path: Path) -> Group:
+        group = self.groups.get(path)
+        if group is None:
+            group = self.groups[path] = Group()
+        return group
+
+    def plan(self, guards: Sequence[Guard]) -> None:
+        """Find out what the guards load, and which of them belong to a dict's group."""
+        for guard in guards:
+            path = guard.path
+            if guard.predicate == "TYPE_ATTR":
+                cls, name, found = guard.operand
+                self.classes.setdefault(cls, []).extend((name, found))
+            elif guard.predicate in OF_SEVERAL:
+                for operand in _several(guard):
+                    self._need(operand, True)
+            elif path is not None and guard.predicate != "SLOT_EMPTY":
+                self._plan_path(guard, path)
+        for guard in guards:
+            if guard.predicate == "LEN" and guard.path in self.groups:
+                self.groups[guard.path].checks.append(guard)
+
+    def _plan_path(self, guard: Guard, path: Path) -> None:
+        if path.kind in (DICT_ITEM, DICT_KEY) and settled(guard):
+            self._need(path, False)
+            if guard.operand is not MISSING:
+                self._group(path.parent).loads[path].append(guard)  # type: ignore[arg-type]
+            return
+        self._need(path, True)
+        if guard.predicate in ("DICT_MISSING", "DICT_KEYS"):
+            self._group(path).checks.append(guard)
+        elif guard.predicate in ("SAME", "NOT_SAME"):
+            self._need(guard.operand, True)
+
+    # -- emission -------------------------------------------------------------------------------------------------
+
+    def emit(self, guards: Sequence[Guard]) -> list[Instruction | Label]:
+        """The guards in their order, each path loaded in front of its first use, then what else is wanted."""
+        for guard in guards:
+            path = guard.path
+            if path is None or guard.predicate == "SLOT_EMPTY":
+                self._check_global(guard)
+            elif path.kind in (DICT_ITEM, DICT_KEY) and settled(guard):
+                self.load(path)
+            elif guard.predicate in OF_DICT and path in self.groups:
+                self._emit_group(path)
+            else:
+                self._check(guard, self.load(path))
+        for path in self.wanted:
+            self.load(path)
+        return self.code
+
+    def _add(self, op: str, *operands: Any, note: Any = None) -> None:
+        self.code.append(Instruction(op, operands, note))
+
+    def note(self, guard: Guard) -> Note:
+        """The guard as text."""
+        path = "" if guard.path is None else self.text(guard.path)
+        operand: Any = guard.operand
+        if guard.predicate in ("SAME", "NOT_SAME"):
+            operand = self.text(operand)
+        elif guard.predicate in OF_SEVERAL:
+            path, operand = ", ".join(map(self.text, _several(guard))), operand[0]
+        shown: Any = path
+        return Note(path, str(guard._replace(path=shown, operand=operand)), guard.origin)
+
+    def text(self, path: Path) -> str:
+        """The path's text, made once."""
+        found = self.texts.get(path)
+        if found is None:
+            parent = "" if path.parent is None else self.text(path.parent)
+            found = self.texts[path] = STEPS[path.kind].text(parent, path.arg)
+        return found
+
+    def load(self, path: Path) -> int:
+        """Emit the load of a path unless its register is filled already."""
+        register = self.registers[path]
+        if path in self.done:
+            return register
+        if path.kind in (DICT_ITEM, DICT_KEY):
+            self._emit_group(path.parent)  # type: ignore[arg-type]
+            return register
+        self.done.add(path)
+        self._load_step(path, register)
+        return register
+
+    def _load_step(self, path: Path, register: int) -> None:
+        op, arg = STEPS[path.kind].op, path.arg
+        if path.parent is None:
+            if path.kind == CONST:
+                self._add(op, register, self.packer.const(arg))
+            elif KINDS[op] == "di":
+                self._add(op, register, arg[0], note=Note(self.text(path), f"{self.text(path)} is bound", None))
+            else:
+                self._add(op, register)
+            return
+        parent = self.load(path.parent)
+        if path.kind == BINARY:
+            self._add(op, register, OPERATORS[arg[0]], parent, self.load(arg[1]))
+        elif path.kind == COMPARE:
+            self._add(op, register, COMPARISON_NUMBERS[arg[0]], parent, self.load(arg[1]))
+        elif path.kind == UNARY:
+            self._add("NOT", register, parent) if arg == "not" else self._add(op, register, UNARY_NUMBERS[arg], parent)
+        else:
+            self._add_load(op, register, parent, arg, path)
+
+    def _add_load(self, op: str, register: int, parent: int, arg: Any, path: Path) -> None:
+        note = Note(self.text(path), f"{self.text(path)} exists", None)
+        kinds = KINDS[op]
+        if kinds == "dr":
+            self._add(op, register, parent, note=note)
+        elif kinds == "dri":
+            self._add(op, register, parent, arg, note=note)
+        else:
+            self._add(op, register, parent, self.packer.const(arg), note=note)
+
+    def _emit_group(self, path: Path) -> None:
+        if path in self.emitted:
+            return
+        self.emitted.add(path)
+        group, holder = self.groups[path], self.load(path)
+        if not group.loads and len(group.checks) == 1 and group.checks[0].predicate == "DICT_KEYS" and not group.checks[0].operand:
+            self._add("CHECK_LEN", holder, 0, note=self.note(group.checks[0]))
+            return
+        kept = tuple(self.registers[child] for child in group.loads if child in self.outside)
+        stamp, end = self.packer.stamp(), Label()
+        self._add("DICT_GROUP", holder, stamp, end, kept)
+        for guard in group.checks:
+            self._check(guard, holder)
+        for child, guards in group.loads.items():
+            self.done.add(child)
+            register = self.registers[child]
+            self._add_load(STEPS[child.kind].op, register, holder, child.arg, child)
+            for guard in guards:
+                self._check(guard, register)
+        self._add("DICT_STAMP", holder, stamp, kept)
+        self.code.append(end)
+
+    def _check(self, guard: Guard, register: int) -> None:
+        op, operand, note = PREDICATES[guard.predicate].op, guard.operand, self.note(guard)
+        if guard.predicate == "PY":
+            self._add(op, self.packer.const(operand), (register,), note=note)
+        elif guard.predicate in ("SAME", "NOT_SAME"):
+            self._add(op, register, self.load(operand), note=note)
+        elif KINDS[op] == "r":
+            self._add(op, register, note=note)
+        elif KINDS[op] == "ri":
+            self._add(op, register, int(operand), note=note)
+        else:
+            self._add(op, register, self._operand(guard), note=note)
+
+    def _operand(self, guard: Guard) -> int:
+        if guard.predicate in ("IS", "IS_NOT"):
+            return self.packer.const(guard.operand, weak=True)
+        return self.packer.const(guard.operand)
+
+    def _check_global(self, guard: Guard) -> None:
+        packer, note = self.packer, self.note(guard)
+        if guard.predicate == "TYPE_ATTR":
+            cls = guard.operand[0]
+            pairs = self.classes.pop(cls, None)
+            if pairs is not None:
+                rows = tuple(packer.const(entry) for entry in pairs)
+                text = ", ".join(pairs[::2])
+                note = Note(cls.__qualname__, f"look-ups on class {cls.__qualname__} unchanged: {text}"[:300], guard.origin)
+                self._add("CHECK_TYPE_ATTRS", packer.const(cls), packer.stamp(), rows, note=note)
+        elif guard.predicate == "SLOT_EMPTY":
+            self._add("CHECK_SLOT_EMPTY", guard.path.arg[0], note=note)  # type: ignore[union-attr]
+        elif guard.predicate in OF_SEVERAL:
+            registers = tuple(self.load(path) for path in _several(guard))
+            function = () if guard.predicate != "PY_OF" else (packer.const(guard.operand[0]),)
+            self._add(PREDICATES[guard.predicate].op, *function, registers, note=note)
+        elif guard.predicate == "PY":
+            self._add("CHECK_PY", packer.const(guard.operand), (), note=note)
+        else:
+            self._add(PREDICATES[guard.predicate].op, packer.const(guard.operand), note=note)

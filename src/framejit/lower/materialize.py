@@ -1,0 +1,301 @@
+"""Values to registers: what comes from paths, from the graph, and objects born in the capture, made real here."""
+
+from __future__ import annotations
+
+import types
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch.fx
+
+from framejit.core.errors import Retrace
+from framejit.core.heap import MISSING, Heap
+from framejit.core.program import EMPTY
+from framejit.core.trace import Trace
+from framejit.core.value import Const, Lazy, Node, Null, Number, Pack, Ref, Value
+from framejit.lower.guards import Head
+from framejit.lower.pack import Instruction, Label, Packer
+
+ITEMS = Heap.ITEMS
+RAISED, CONTENTS, DICT_FIELD = ("raised",), ("contents",), ("dict",)
+PRIVATE: set[Any] = set()  # fields that only the capture knows
+Builder = Callable[["Materializer", Ref], int]
+BUILDERS: dict[type, Builder] = {}
+
+
+def builder(*kinds: type) -> Callable[[Builder], Builder]:
+    """Register what makes virtual objects of these exact types real."""
+
+    def register(function: Builder) -> Builder:
+        for kind in kinds:
+            if kind in BUILDERS:
+                raise ValueError(f"two builders for {kind.__qualname__}")
+            BUILDERS[kind] = function
+        return function
+
+    return register
+
+
+class Materializer:
+    """Code that runs behind the graph call; graph outputs are collected as they are asked for."""
+
+    def __init__(self, packer: Packer, head: Head, trace: Trace):
+        self.packer, self.head, self.trace, self.heap = packer, head, trace, trace.heap
+        self.code: list[Instruction | Label] = []
+        self.made: dict[Any, int] = {}
+        self.outputs: dict[torch.fx.Node, int] = {}
+        self.placeholders = {entry.node: entry.path for entry in trace.inputs.values()}
+        self.alive: list[Value] = []
+        self.early: set[Ref] = set()  # containers of cycles: made empty, filled when all else is there
+        self.unfilled: list[Ref] = []
+        self.depth = 0
+
+    # -- services of builders -----------------------------------------------------------------------------------------
+
+    def add(self, op: str, *operands: Any) -> None:
+        """Emit an instruction."""
+        self.code.append(Instruction(op, operands))
+
+    def new(self, op: str, *operands: Any) -> int:
+        """Emit an instruction whose first operand is a new register, and return that."""
+        register = self.packer.register()
+        self.code.append(Instruction(op, (register, *operands)))
+        return register
+
+    def const(self, obj: Any) -> int:
+        """A register with a constant."""
+        index = self.packer.const(obj)
+        key = ("const", index)
+        found = self.made.get(key)
+        if found is None:
+            found = self.made[key] = self.new("LOAD_CONST", index)
+        return found
+
+    def call(self, function: Any, *args: int, names: tuple[str, ...] = ()) -> int:
+        """A register with the result of calling a constant."""
+        return self.new("CALL", self.const(function), args, (self.packer.const(names),) if names else ())
+
+    def effect(self, function: Any, *args: int) -> None:
+        """Call a constant, drop the result."""
+        self.add("CALL_EFFECT", self.const(function), args, ())
+
+    def tuple_of(self, items: Any) -> int:
+        """A register with a new tuple of values."""
+        return self.new("BUILD_TUPLE", tuple(self.value(item) for item in items))
+
+    # -- values -------------------------------------------------------------------------------------------------------
+
+    def known(self, value: Value) -> int | None:
+        """The register that holds the value anyway, None if making it would take work."""
+        if isinstance(value, Null):
+            return EMPTY
+        path = getattr(value, "path", None)
+        if path is not None:
+            return self.head.want(path) if path in self.head.registers else None
+        if isinstance(value, Const):
+            return self.value(value)
+        if isinstance(value, Node):
+            return self.outputs.get(value.node)
+        return self.made.get(id(value))
+
+    def value(self, value: Value) -> int:
+        """The register that will hold the value behind the graph; -1 for an empty slot."""
+        if isinstance(value, Null):
+            return EMPTY
+        if isinstance(value, Const):
+            path = value.path
+            return self.head.want(path) if path is not None and path in self.head.registers else self.const(value.obj)
+        if isinstance(value, (Lazy, Number)):
+            return self.head.want(value.path)
+        path = value.path  # type: ignore[attr-defined]
+        if path is not None:
+            return self.head.want(path)
+        if isinstance(value, Node):
+            return self._node(value.node)
+        if id(value) not in self.made and not self.depth and isinstance(value, (Ref, Pack)):
+            self._find_cycles(value)
+        return self._make(value)
+
+    def _node(self, node: torch.fx.Node) -> int:
+        path = self.placeholders.get(node)
+        if path is not None:
+            return self.head.want(path)
+        found = self.outputs.get(node)
+        if found is None:
+            found = self.outputs[node] = self.packer.register()
+        return found
+
+    def _make(self, value: Value) -> int:
+        found = self.made.get(id(value))
+        if found is not None:
+            return found
+        self.alive.append(value)
+        self.depth += 1
+        register = self._pack(value) if isinstance(value, Pack) else self._ref(value)  # type: ignore[arg-type]
+        self.made[id(value)] = register
+        self.depth -= 1
+        if not self.depth:
+            self.depth = 1
+            while self.unfilled:
+                ref = self.unfilled.pop()
+                self.fill(ref, self.made[id(ref)])
+            self.depth = 0
+        return register
+
+    # -- aggregates ---------------------------------------------------------------------------------------------------
+
+    def _pack(self, pack: Pack) -> int:
+        cls = pack.cls
+        if cls is tuple:
+            return self.tuple_of(pack.items)
+        if cls is slice:
+            return self.new("BUILD_SLICE", *(self.value(item) for item in pack.items))
+        if cls is types.MethodType:
+            function, receiver = map(self.value, pack.items)
+            return self.new("BUILD_METHOD", function, receiver)
+        if cls in (types.BuiltinMethodType, types.MethodWrapperType):
+            descriptor, receiver = pack.items
+            return self.call(descriptor.obj.__get__, self.value(receiver))  # type: ignore[attr-defined]
+        if cls is super:
+            return self.call(super, self.value(pack.items[0]), self.value(pack.items[1]))
+        items = self.tuple_of(pack.items)
+        if cls is frozenset or hasattr(cls, "n_sequence_fields") or cls is torch.Size:
+            return self.call(cls, items)
+        if issubclass(cls, tuple):
+            return self.call(tuple.__new__, self.const(cls), items)
+        if issubclass(cls, frozenset):
+            return self.call(frozenset.__new__, self.const(cls), items)
+        raise NotImplementedError(f"building a {cls.__qualname__}")
+
+    # -- mutable objects ----------------------------------------------------------------------------------------------
+
+    def _ref(self, ref: Ref) -> int:
+        cls = ref.cls
+        if ref in self.early:
+            register = self._empty(cls)
+            self.made[id(ref)] = register
+            self.unfilled.append(ref)
+            return register
+        if issubclass(cls, BaseException) and self.heap.get(ref, RAISED) is not None:
+            raise Retrace(("break", self.heap.get(ref, RAISED)))
+        found = BUILDERS.get(cls)
+        if found is not None:
+            return found(self, ref)
+        return self.instance(ref)
+
+    def _empty(self, cls: type) -> int:
+        if cls is list:
+            return self.new("BUILD_LIST", ())
+        if cls is dict:
+            return self.new("BUILD_DICT", ())
+        if cls is set:
+            return self.new("BUILD_SET", ())
+        return self.new("BUILD_CELL", EMPTY)
+
+    def instance(self, ref: Ref) -> int:
+        """An object of a class written in Python: made bare, then filled."""
+        register = self.made[id(ref)] = self.new("NEW", self.const(ref.cls))
+        self.fill(ref, register)
+        return register
+
+    def fill(self, ref: Ref, register: int) -> None:
+        """Write all fields of a virtual object whose bare form is in the register."""
+        for field, value in list(self.heap.fields_of(ref).items()):
+            if value is not MISSING:
+                self.store(ref, register, field, value)
+
+    def store(self, ref: Ref, register: int, field: Any, value: Any) -> None:
+        """Write one field of an object that is empty there."""
+        if isinstance(field, str):
+            self.add("STORE_INSTANCE_DICT", register, self.packer.const(field), self.value(value))
+        elif isinstance(field, types.MemberDescriptorType):
+            self.effect(field.__set__, register, self.value(value))
+        elif field == DICT_FIELD:
+            self._store_dict(register, value)
+        elif field == CONTENTS:
+            self.add("STORE_CELL", register, self.value(value))
+        elif field == ITEMS:
+            self._store_items(ref.cls, register, value)
+        elif field not in PRIVATE:
+            raise NotImplementedError(f"field {field} of a {ref.cls.__qualname__}")
+
+    def _store_dict(self, register: int, namespace: Ref) -> None:
+        known = self.made.get(id(namespace))
+        if known is not None or not namespace.virtual:
+            self.add("STORE_ATTR", register, self.packer.const("__dict__"), self.value(namespace))
+            return
+        self.alive.append(namespace)
+        items = self.heap.get(namespace, ITEMS)
+        if items:
+            self.made[id(namespace)] = table = self.new("LOAD_INSTANCE_DICT", register)
+            self._store_items(dict, table, items)
+
+    def _store_items(self, cls: type, register: int, items: Any) -> None:
+        if issubclass(cls, list):
+            self.add("LIST_ASSIGN", register, tuple(self.value(item) for item in items))
+        elif issubclass(cls, dict):
+            for key, item in items.values():
+                self.add("DICT_SET", register, self.value(key), self.value(item))
+        elif issubclass(cls, set):
+            for key, _ in items.values():
+                self.add("SET_ADD", register, self.value(key))
+        elif issubclass(cls, deque):
+            self.effect(deque.extend, register, self.tuple_of(items))
+        else:
+            raise NotImplementedError(f"items of a {cls.__qualname__}")
+
+    # -- cycles -------------------------------------------------------------------------------------------------------
+
+    def _find_cycles(self, root: Value) -> None:
+        """Choose, for every cycle of virtual objects below `root`, a container that is made before its contents."""
+        trail: list[tuple[Value, Iterator[Value]]] = [(root, iter(self.parts(root)))]
+        open_: dict[int, int] = {id(root): 0}
+        finished: set[int] = set()
+        while trail:
+            value, rest = trail[-1]
+            for part in rest:
+                place = open_.get(id(part))
+                if place is not None:
+                    self._break_cycle([entry for entry, _ in trail[place:]])
+                elif id(part) not in finished and id(part) not in self.made:
+                    open_[id(part)] = len(trail)
+                    trail.append((part, iter(self.parts(part))))
+                    break
+            else:
+                trail.pop()
+                del open_[id(value)]
+                finished.add(id(value))
+
+    def _break_cycle(self, cycle: list[Value]) -> None:
+        containers = [value for value in cycle if isinstance(value, Ref)]
+        if any(value in self.early or value.cls not in BUILDERS for value in containers):
+            return  # instances are made bare in any case
+        for value in containers:
+            if value.cls in (list, dict, set, types.CellType):
+                self.early.add(value)
+                return
+        raise NotImplementedError(f"a cycle of {', '.join(value.cls.__qualname__ for value in cycle)}")
+
+    def parts(self, value: Value) -> list[Value]:
+        """The virtual objects and aggregates that a value holds."""
+        if isinstance(value, Pack):
+            found: list[Any] = list(value.items)
+        else:
+            found = []
+            for field in self.heap.fields_of(value).values():  # type: ignore[arg-type]
+                _gather(field, found)
+        return [part for part in found if isinstance(part, (Pack, Ref)) and part.path is None]
+
+
+def _gather(field: Any, found: list[Any]) -> None:
+    """The values inside one field of the heap: a value, or tuples and dicts of them."""
+    if isinstance(field, Value):
+        found.append(field)
+    elif isinstance(field, tuple):
+        for item in field:
+            _gather(item, found)
+    elif isinstance(field, dict):
+        for item in field.values():
+            _gather(item, found)

@@ -1,0 +1,100 @@
+"""A finished trace and its exit to a machine program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, NamedTuple
+
+import torch.fx
+
+from framejit.core.guard import Guard
+from framejit.core.path import Path
+from framejit.core.state import Exit
+from framejit.core.trace import Trace
+from framejit.core.value import Number
+from framejit.lower import builders
+from framejit.lower.effects import Effects, written_classes
+from framejit.lower.exits import Exits
+from framejit.lower.guards import Head, Note
+from framejit.lower.materialize import Materializer
+from framejit.lower.pack import Instruction, Label, Packer
+
+assert builders  # imported for its rows
+
+
+class Lowered(NamedTuple):
+    """A program, the notes of its instructions, and the guards as lines of text."""
+
+    program: Any
+    notes: dict[int, Note]
+    guards: tuple[str, ...]
+
+
+class Lowering:
+    """First `prepare` finds out what the exit needs of the graph, then, with the graph compiled, `finish` packs."""
+
+    def __init__(self, trace: Trace, leave: Exit, root: CodeType, pc: int, keep_locals: bool = False):
+        self.trace, self.leave, self.root, self.pc = trace, leave, root, pc
+        self.packer = Packer()
+        self.head = Head(self.packer)
+        self.materializer = Materializer(self.packer, self.head, trace)
+        self.effects = Effects(self.materializer)
+        self.exits = Exits(self.materializer, root, keep_locals)
+        self.guards: list[Guard] = []
+        self._prepare()
+
+    def _prepare(self) -> None:
+        self.head.plan(list(self.trace.guards.values()))
+        self.exits.prepare(self.leave)
+        self.effects.emit()
+        self.rows = self.exits.emit()
+        distinct = [Guard(None, "DISTINCT", tuple(paths)) for paths in written_classes(self.trace.heap).values()]
+        self.head.plan(distinct)
+        self.guards = [*self.trace.guards.values(), *distinct]
+
+    # -- the graph ----------------------------------------------------------------------------------------------------
+
+    def close_graph(self) -> bool:
+        """End the graph with its outputs and remove what nobody needs; False if it need not be called."""
+        trace, graph = self.trace, self.trace.graph
+        keeps = any(trace.flags.get(name) for name in ("mutates", "random", "modes"))
+        if not self.materializer.outputs and not keeps:
+            return False
+        graph.output(tuple(self.materializer.outputs))
+        for node in reversed(list(graph.nodes)):
+            if node.users or node.op == "output":
+                continue
+            if node.op == "placeholder" or not keeps:
+                graph.erase_node(node)
+        kept = set(graph.nodes)
+        self.inputs = [entry for entry in trace.inputs.values() if entry.node in kept]
+        for entry in self.inputs:
+            entry.node.target = entry.node.name  # unique, unlike the name it was asked for with
+            self.head.want(entry.path)
+        return True
+
+    @property
+    def tensors(self) -> list[Path]:
+        """The paths of the graph's tensor inputs."""
+        return [entry.path for entry in self.inputs if not isinstance(entry.value, Number)]
+
+    # -- the program --------------------------------------------------------------------------------------------------
+
+    def add_guards(self, guards: list[Guard]) -> None:
+        """Facts found while the backend compiled."""
+        self.head.plan(guards)
+        self.guards.extend(guards)
+
+    def finish(self, graph: Callable[..., Any] | None, flags: int) -> Lowered:
+        """The program that calls `graph` (None: there is nothing to call)."""
+        code: list[Instruction | Label] = self.head.emit(self.guards)
+        if graph is not None:
+            registers = tuple(self.head.registers[entry.path] for entry in self.inputs)
+            outputs = tuple(self.materializer.outputs.values())
+            code.append(Instruction("CALL_GRAPH", (self.packer.const(graph, weak=False), flags, registers, outputs)))
+        code += [*self.materializer.code, *self.effects.code, *self.rows]
+        program, notes = self.packer.pack(code, f"{self.root.co_qualname} pc={self.pc}")
+        lines = tuple(note.expected for note in map(self.head.note, self.guards))
+        return Lowered(program, notes, lines)
+
