@@ -1,0 +1,180 @@
+"""Exceptions raised, caught, chained and cleaned up inside a graph, and those that leave it."""
+
+import contextlib
+
+import pytest
+import torch
+from support import check
+
+
+@check()
+def test_raise_and_catch(x):
+    try:
+        raise ValueError("v", 3)
+    except (KeyError, ValueError) as error:
+        return x * error.args[1]
+
+
+@check()
+def test_finally_and_else(x):
+    log = []
+    try:
+        log.append(1)
+    except KeyError:
+        log.append(2)
+    else:
+        log.append(3)
+    finally:
+        log.append(4)
+    return x + 1, log
+
+
+@check()
+def test_nested_and_reraised(x):
+    try:
+        try:
+            {}["missing"]
+        except KeyError as error:
+            raise RuntimeError("outer") from error
+    except RuntimeError as error:
+        return x + 1, type(error.__cause__).__name__, error.__cause__.args
+
+
+@check()
+def test_exception_from_a_callee(x):
+    def callee(n):
+        if n:
+            raise IndexError(n)
+        return n
+
+    try:
+        callee(0)
+        callee(2)
+    except IndexError as error:
+        return x + error.args[0]
+
+
+class Boom(Exception):
+    def __init__(self, code, **rest):
+        super().__init__(code)
+        self.code = code
+        self.rest = rest
+
+
+@check()
+def test_user_exception(x):
+    try:
+        raise Boom(4, why="test")
+    except Boom as error:
+        return x + error.code, error.rest, str(error)
+
+
+class Manager:
+    def __init__(self, log, swallow=False):
+        self.log, self.swallow = log, swallow
+
+    def __enter__(self):
+        self.log.append("enter")
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        self.log.append(kind.__name__ if kind else None)
+        return self.swallow
+
+
+@check()
+def test_with(x):
+    log = []
+    with Manager(log) as manager, Manager(log, True):
+        x = x + 1
+        raise KeyError("k")
+    assert manager.log is log
+    return x, log
+
+
+@contextlib.contextmanager
+def tagged(log, name):
+    log.append(f"+{name}")
+    try:
+        yield name
+    finally:
+        log.append(f"-{name}")
+
+
+@check()
+def test_generator_context_manager(x):
+    log = []
+    with tagged(log, "a") as name, contextlib.suppress(ZeroDivisionError):
+        x = x + len(name)
+        1 / 0
+    return x, log
+
+
+@check()
+def test_return_through_finally(x):
+    def f():
+        try:
+            return 1
+        finally:
+            x.shape
+
+    return x + f()
+
+
+@check(lambda: (torch.ones(2), 0), lambda: (torch.ones(2), 1), breaks=0)
+def test_exception_leaves(x, n):
+    y = x + 1
+    if n:
+        raise ValueError("left", n)
+    return y
+
+
+@check(breaks=0)
+def test_unbound_local(x):
+    y = x + 1
+    try:
+        del y
+        return y
+    except UnboundLocalError as error:
+        return x + 2, str(error)
+
+
+@check()
+def test_exception_group(x):
+    seen = []
+    try:
+        raise ExceptionGroup("g", [ValueError(1), KeyError(2)])
+    except* ValueError as group:
+        seen.append([error.args for error in group.exceptions])
+    except* KeyError as group:
+        seen.append(len(group.exceptions))
+    return x + 1, seen
+
+
+def test_runtime_error_is_replayed_eagerly():
+    import framejit
+
+    def f(x, index):
+        try:
+            return torch.index_select(x, 0, index)
+        except IndexError:
+            return x * 0
+
+    compiled = framejit.compile(f, backend="eager")
+    x = torch.arange(3.0)
+    assert torch.equal(compiled(x, torch.tensor([1])), x[1:2])
+    assert torch.equal(compiled(x, torch.tensor([9])), x * 0)
+
+
+def test_runtime_error_shows_the_users_line():
+    import framejit
+
+    def f(x, index):
+        y = x + 1
+        return torch.index_select(y, 0, index)  # here
+
+    compiled = framejit.compile(f, backend="eager")
+    compiled(torch.ones(3), torch.tensor([1]))
+    with pytest.raises(IndexError) as caught:
+        compiled(torch.ones(3), torch.tensor([7]))
+    assert "# here" in str(caught.traceback[-1].statement) or any("# here" in str(entry.statement) for entry in caught.traceback)
