@@ -54,8 +54,10 @@ def _call_const(interp: Interpreter, target: Const, args: list[Value], kwargs: d
     if kind.__hash__ is not None and kind in HASHABLE:
         found = HANDLERS.get(obj)
         if found is not None:
-            return found(interp, args, kwargs)
-        if obj in PURE:
+            answer = found(interp, args, kwargs)
+            if answer is not NotImplemented:  # else the function's own Python code is captured
+                return answer
+        elif obj in PURE:
             return fold(interp, obj, args, kwargs)
     if isinstance(obj, types.FunctionType):
         return _call_function(interp, target, args, kwargs)
