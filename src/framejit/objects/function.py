@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from framejit import interop
 from framejit.core.heap import MISSING
-from framejit.core.path import BUILTINS, CELL, CLOSURE, DICT_ITEM, FUNC_FIELD, ITEM, METHOD_FUNC, METHOD_SELF, SLOT, Path
+from framejit.core.path import ATTR, BUILTINS, CELL, CLOSURE, DICT_ITEM, FUNC_FIELD, ITEM, METHOD_FUNC, METHOD_SELF, SLOT, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Pack, Ref, Value, bool_const
 from framejit.objects.dict_ import lookup, realize_dict
@@ -265,9 +265,31 @@ class MethodModel(Model):
         return None
 
 
-@model(types.CodeType)
-class CodeModel(Model):
-    """Code objects are constants."""
+@model(types.BuiltinFunctionType, types.MethodWrapperType)
+class BuiltinModel(Model):
+    """Functions in C are constants; their methods bound to an object are (descriptor, self)."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        receiver = real.__self__
+        if receiver is not None and not isinstance(receiver, (types.ModuleType, type)):
+            for base in type(receiver).__mro__:
+                descriptor = base.__dict__.get(real.__name__)
+                if type(descriptor) in (types.MethodDescriptorType, types.WrapperDescriptorType):
+                    s.guard(path, "TYPE", type(real))
+                    s.guard(path.to(ATTR, "__name__"), "EQ", real.__name__)
+                    return Pack(types.BuiltinMethodType, (Const(descriptor), s.input(path.to(ATTR, "__self__"), receiver)), path)
+        s.guard(path, "IS", real)
+        return Const(real, path)
+
+
+@model(
+    types.CodeType, types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType,
+    types.GetSetDescriptorType, types.MemberDescriptorType, property, staticmethod, classmethod,
+)  # fmt: skip
+class DescriptorModel(Model):
+    """Code objects and descriptors are constants."""
 
     __slots__ = ()
 
