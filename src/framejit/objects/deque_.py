@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from framejit.core.heap import Heap
@@ -52,6 +53,9 @@ class DequeModel(Model):
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         return s.wrap(limit(s, v)) if name == "maxlen" else None
+
+    def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
+        return s.heap.new(cls, {ITEMS: ()})
 
     def len(self, s: Services, v: Value) -> Value | None:
         return Const(len(items(s, v)))

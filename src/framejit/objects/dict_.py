@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
@@ -221,6 +221,9 @@ class DictModel(Model):
     def realize(self, s: Services, path: Path, real: Any) -> Value:
         s.guard(path, "TYPE", type(real))
         return realize_dict(s, path, real)
+
+    def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
+        return s.heap.new(cls, {ITEMS: {}})
 
     def len(self, s: Services, v: Value) -> Value | None:
         assert isinstance(v, Ref)

@@ -25,6 +25,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, 
 
 # Exact types whose instances are immutable and whose operators run no user code.
 FOLDABLE = {int, float, bool, complex, str, bytes, type(None), type(Ellipsis), NotImplementedType, range}
+HEAP_TYPE = 1 << 9
 LARGEST = 1_000_000  # items, characters or bits of a folded result
 
 
@@ -89,6 +90,12 @@ class ConstantModel(Model):
         if base in FOLDABLE and isinstance(value := unwrap(s, v), Const):
             return s.wrap(getattr(value.obj, name))
         return None
+
+    def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
+        base = next((kind for kind in (int, float, str, bytes, complex) if issubclass(cls, kind)), None)
+        if base is None or not cls.__flags__ & HEAP_TYPE:
+            return None
+        return s.heap.new(cls, {VALUE: s.call(Const(base), args, kwargs)})
 
     def truth(self, s: Services, v: Value) -> bool | None:
         return bool(constant(s, v))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from framejit.core.errors import Raised
@@ -71,6 +71,9 @@ class ListModel(Model):
         ref = Ref(type(real), path, real)
         s.trace.remember(real, ref)
         return ref
+
+    def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
+        return new_list(s, (), cls)
 
     def len(self, s: Services, v: Value) -> Value | None:
         assert isinstance(v, Ref)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from framejit.core.heap import Heap
@@ -86,6 +86,9 @@ class SetModel(Model):
         s.trace.remember(real, ref)
         s.heap.load(ref, ITEMS, entries)
         return ref
+
+    def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
+        return s.heap.new(cls, {ITEMS: {}}) if issubclass(cls, set) else make_set(s, cls, args[0] if args else None)
 
     def len(self, s: Services, v: Value) -> Value | None:
         return Const(len(members(s, v)))

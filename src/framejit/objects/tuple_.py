@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import MemberDescriptorType
 from typing import Any, NamedTuple
 
@@ -59,6 +60,11 @@ class TupleModel(Model):
         else:
             return None
         return items(s, v)[place]
+
+    def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
+        if len(args) > 1 or kwargs or hasattr(cls, "n_sequence_fields"):
+            return None
+        return make_tuple(s, cls, args[0] if args else None)
 
     def len(self, s: Services, v: Value) -> Value | None:
         return Const(len(items(s, v)))

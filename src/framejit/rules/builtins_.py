@@ -1,0 +1,544 @@
+"""Built-in functions and classes."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from framejit.core.errors import Raised
+from framejit.core.heap import MISSING
+from framejit.core.services import Pending, Services
+from framejit.core.value import FALSE, NONE, TRUE, Const, Node, Number, Pack, Ref, Value, bool_const
+from framejit.objects import (
+    deque_,
+    dict_,
+    dict_methods,
+    dict_view,
+    iterator,
+    list_,
+    sequence,
+    set_,
+    slice_,
+    text,
+    tuple_,
+)
+from framejit.objects.fold import constant, fold, run, snapshot, unwrap
+from framejit.objects.method import METHODS
+from framejit.objects.number import is_symbolic
+from framejit.objects.protocol import format_, next_or_none
+from framejit.reasons import R
+from framejit.rules.registry import HANDLERS, handler, pure, signature
+
+HANDLERS.update(METHODS)
+pure((chr, bin, hex, oct, bytearray.fromhex, bytes.fromhex, float.fromhex, int.from_bytes, str.maketrans))
+
+
+def positional(least: int, most: int | None = None) -> Any:
+    """Adapt `f(s, *args)` of a built-in that takes from `least` to `most` positional arguments and no keywords."""
+    most = least if most is None else most
+
+    def adapt(function: Any) -> Any:
+        name = function.__name__.removesuffix("_")
+
+        def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+            if kwargs or not least <= len(args) <= most:
+                return wrong_arguments(s, getattr(builtins, name), args, kwargs)
+            return function(s, *args)  # type: ignore[no-any-return]
+
+        call.__name__ = name
+        return call
+
+    return adapt
+
+
+def wrong_arguments(s: Services, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Raise CPython's own TypeError for this number and these names of arguments."""
+    if function not in (print, input, open, exec, eval, breakpoint):
+        try:
+            function(*[None] * len(args), **dict.fromkeys(kwargs))
+        except TypeError as error:
+            return s.raise_error(TypeError, *error.args)
+    return s.unsupported(R.OPAQUE_CALL, function, "arguments")
+
+
+# -- objects ----------------------------------------------------------------------------------------------------------
+
+
+@handler(type)
+def type_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) != 1 or kwargs:
+        return s.unsupported(R.BUILD_CLASS)
+    return Const(s.force(args[0]).cls)
+
+
+@handler(callable)
+@positional(1)
+def callable_(s: Services, v: Value) -> Value:
+    v = s.force(v)
+    if isinstance(v, Const):
+        return bool_const(callable(v.obj))
+    return bool_const(s.type_lookup(v.cls, "__call__") is not MISSING)
+
+
+@handler(id)
+@positional(1)
+def id_(s: Services, v: Value) -> Value:
+    v = s.force(v)
+    real = v.obj if isinstance(v, Const) else getattr(v, "real", None)
+    path = getattr(v, "path", None)
+    if real is None and not (isinstance(v, Const) and v.obj is None):
+        return s.unsupported(R.OPAQUE_CALL, id, "an object born in the region")
+    if path is not None:
+        s.guard(path, "IS", real)
+    return Const(id(real))
+
+
+@handler(hash)
+@positional(1)
+def hash_(s: Services, v: Value) -> Value:
+    return s.hash(v)
+
+
+@handler(len)
+@positional(1)
+def len_(s: Services, v: Value) -> Value:
+    return s.len(v)
+
+
+def _name(s: Services, v: Value, function: Any, *more: Any) -> str:
+    found = s.constant(v)
+    if not isinstance(found, str):
+        run(s, function, object(), found, *more)
+    return str(found)
+
+
+@handler(hasattr)
+@positional(2)
+def hasattr_(s: Services, v: Value, name: Value) -> Value:
+    return bool_const(_attribute(s, v, _name(s, name, hasattr)) is not None)
+
+
+def _attribute(s: Services, v: Value, name: str) -> Value | None:
+    try:
+        return s.getattr(v, name)
+    except Raised as raised:
+        if not issubclass(s.exception_type(raised.value), AttributeError):
+            raise
+        return None
+
+
+@handler(getattr)
+@positional(2, 3)
+def getattr_(s: Services, v: Value, name: Value, default: Value | None = None) -> Value:
+    if default is None:
+        return s.getattr(v, _name(s, name, getattr))
+    found = _attribute(s, v, _name(s, name, getattr))
+    return default if found is None else found
+
+
+@handler(setattr)
+@positional(3)
+def setattr_(s: Services, v: Value, name: Value, new: Value) -> Value:
+    s.setattr(v, _name(s, name, setattr, None), new)
+    return NONE
+
+
+@handler(delattr)
+@positional(2)
+def delattr_(s: Services, v: Value, name: Value) -> Value:
+    s.delattr(v, _name(s, name, delattr))
+    return NONE
+
+
+@handler(vars)
+@positional(0, 1)
+def vars_(s: Services, v: Value | None = None) -> Value:
+    if v is None:
+        return s.unsupported(R.FRAME_INSPECTION, vars)
+    found = s.dict_of(v)
+    return s.raise_error(TypeError, "vars() argument must have __dict__ attribute") if found is None else found
+
+
+@handler(print, input, open, breakpoint)
+def talks(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return s.unsupported(R.OUTPUT)
+
+
+@handler(locals, eval, exec, compile, dir, globals, __import__)
+def looks_at_frames(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return s.unsupported(R.FRAME_INSPECTION)
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+
+@handler(abs)
+@positional(1)
+def abs_(s: Services, v: Value) -> Value:
+    v = unwrap(s, v)
+    if isinstance(v, Const):
+        return run(s, abs, v.obj)
+    if isinstance(v, Number):
+        return s.unary("-", v) if s.truth(s.compare("<", v, Const(0))) else v
+    return _special(s, v, "__abs__", f"bad operand type for abs(): '{v.cls.__name__}'")
+
+
+def _special(s: Services, v: Value, name: str, error: str, *args: Value) -> Value:
+    method = s.special(v, name)
+    return s.raise_error(TypeError, error) if method is None else s.call(method, args)
+
+
+@handler(round)
+@signature("number ndigits=")
+def round_(s: Services, v: Value, digits: Value | None) -> Value:
+    v = unwrap(s, v)
+    if digits is not None and s.force(digits).cls is type(None):
+        digits = None
+    if isinstance(v, Number) and issubclass(v.cls, int) and digits is None:
+        return v
+    if isinstance(v, (Const, Number)):
+        return fold(s, round, [v] if digits is None else [v, digits])
+    error = f"type {v.cls.__name__} doesn't define __round__ method"
+    return _special(s, v, "__round__", error, *([] if digits is None else [digits]))
+
+
+@handler(divmod)
+@positional(2)
+def divmod_(s: Services, left: Value, right: Value) -> Value:
+    left, right = unwrap(s, left), unwrap(s, right)
+    if isinstance(left, Const) and isinstance(right, Const):
+        return run(s, divmod, left.obj, right.obj)
+    if is_symbolic(left) or is_symbolic(right):
+        return Pack(tuple, (s.binary("//", left, right), s.binary("%", left, right)))
+    for one, name, other in ((left, "__divmod__", right), (right, "__rdivmod__", left)):
+        method = s.special(one, name)
+        if method is not None and not _is_not_implemented(found := s.force(s.call(method, [other]))):
+            return found
+    return s.raise_error(TypeError, f"unsupported operand type(s) for divmod(): '{left.cls.__name__}' and '{right.cls.__name__}'")
+
+
+def _is_not_implemented(v: Value) -> bool:
+    return isinstance(v, Const) and v.obj is NotImplemented
+
+
+@handler(pow)
+@signature("base exp mod=")
+def pow_(s: Services, base: Value, exponent: Value, modulus: Value | None) -> Value:
+    if modulus is None or s.force(modulus).cls is type(None):
+        return s.binary("**", base, exponent)
+    return fold(s, pow, [unwrap(s, base), unwrap(s, exponent), unwrap(s, modulus)])
+
+
+@handler(int)
+def int_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) != 1 or kwargs:
+        return fold(s, int, args, kwargs)
+    v = unwrap(s, args[0])
+    if isinstance(v, Const):
+        if type(v.obj).__module__ == "builtins" or not hasattr(type(v.obj), "__int__"):
+            return run(s, int, v.obj)
+    elif isinstance(v, Number):
+        return v if v.cls is int else run(s, int, s.constant(v))
+    elif isinstance(v, Node) and v.cls is int:
+        return v
+    for name in ("__int__", "__index__", "__trunc__"):
+        method = s.special(v, name)
+        if method is not None:
+            found = s.call(method)
+            return found if s.force(found).cls is int else int_(s, [found], {})
+    return s.raise_error(TypeError, f"int() argument must be a string, a bytes-like object or a real number, not '{v.cls.__name__}'")
+
+
+@handler(float)
+def float_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) != 1 or kwargs:
+        return fold(s, float, args, kwargs)
+    v = unwrap(s, args[0])
+    if isinstance(v, Const):
+        if type(v.obj).__module__ == "builtins" or not hasattr(type(v.obj), "__float__"):
+            return run(s, float, v.obj)
+    elif isinstance(v, Number):
+        return v if v.cls is float else s.binary("*", v, Const(1.0))
+    elif isinstance(v, Node) and v.cls is float:
+        return v
+    elif isinstance(v, Node) and v.cls is int:
+        return s.operator("call_function", float, [v])
+    for name in ("__float__", "__index__"):
+        method = s.special(v, name)
+        if method is not None:
+            found = s.call(method)
+            return found if s.force(found).cls is float else float_(s, [found], {})
+    return s.raise_error(TypeError, f"float() argument must be a string or a real number, not '{v.cls.__name__}'")
+
+
+@handler(complex)
+def complex_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return fold(s, complex, args, kwargs)
+
+
+@handler(bool)
+@positional(0, 1)
+def bool_(s: Services, v: Value | None = None) -> Value:
+    if v is None:
+        return FALSE
+    v = unwrap(s, v)
+    if isinstance(v, Number):
+        return v if v.cls is bool else s.compare("!=", v, Const(0))
+    return bool_const(s.truth(v))
+
+
+@handler(sum)
+@signature("iterable / start=")
+def sum_(s: Services, iterable: Value, start: Value | None) -> Value:
+    items = s.unpack(iterable)
+    if all(isinstance(s.force(v), Const) for v in (*items, start or NONE)):
+        return run(s, sum, *[[s.constant(v) for v in items], *([] if start is None else [s.constant(start)])])
+    total = Const(0) if start is None else s.force(start)
+    if total.cls in (str, bytes):
+        how = "''.join(seq)" if total.cls is str else "b''.join(seq)"
+        s.raise_error(TypeError, f"sum() can't sum {'strings' if total.cls is str else 'bytes'} [use {how} instead]")
+    for item in items:
+        total = s.binary("+", total, item)
+    return total
+
+
+@handler(min)
+def min_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return _extreme(s, min, "<", args, kwargs)
+
+
+@handler(max)
+def max_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return _extreme(s, max, ">", args, kwargs)
+
+
+def _extreme(s: Services, function: Any, symbol: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if not args or set(kwargs) - {"key", "default"} or (len(args) > 1 and "default" in kwargs):
+        return wrong_arguments(s, function, args, kwargs)
+    items = args if len(args) > 1 else s.unpack(args[0])
+    if not items:
+        return kwargs["default"] if "default" in kwargs else run(s, function, ())
+    key = kwargs.get("key", NONE)
+    has_key = s.force(key).cls is not type(None)
+    best: Value | None = None
+    best_key: Value | None = None
+    for item in items:
+        item_key = s.call(key, [item]) if has_key else item
+        if best is None or best_key is None or s.truth(s.compare(symbol, item_key, best_key)):
+            best, best_key = item, item_key
+    assert best is not None
+    return best
+
+
+@handler(any)
+@positional(1)
+def any_(s: Services, iterable: Value) -> Value:
+    source = s.iter(iterable)
+    while (item := next_or_none(s, source)) is not None:
+        if s.truth(item):
+            return TRUE
+    return FALSE
+
+
+@handler(all)
+@positional(1)
+def all_(s: Services, iterable: Value) -> Value:
+    source = s.iter(iterable)
+    while (item := next_or_none(s, source)) is not None:
+        if not s.truth(item):
+            return FALSE
+    return TRUE
+
+
+# -- text -------------------------------------------------------------------------------------------------------------
+
+
+@handler(repr)
+@positional(1)
+def repr_(s: Services, v: Value) -> Value:
+    return s.repr(v)
+
+
+@handler(ascii)
+@positional(1)
+def ascii_(s: Services, v: Value) -> Value:
+    return Const(s.constant(s.repr(v)).encode("ascii", "backslashreplace").decode())
+
+
+@handler(str)
+def str_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) == 1 and not kwargs:
+        return s.str(args[0])
+    return fold(s, str, args, kwargs)
+
+
+@handler(bytes)
+def bytes_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) == 1 and not kwargs and isinstance(s.force(args[0]), (Ref, Pack)):
+        return run(s, bytes, [s.constant(item) for item in s.unpack(args[0])])
+    return fold(s, bytes, args, kwargs)
+
+
+@handler(format)
+@positional(1, 2)
+def formatted(s: Services, v: Value, spec: Value | None = None) -> Value:
+    return format_(s, v, "", spec)
+
+
+@handler(ord)
+@positional(1)
+def ord_(s: Services, v: Value) -> Value:
+    return run(s, ord, constant(s, v))
+
+
+# -- iteration --------------------------------------------------------------------------------------------------------
+
+
+@handler(iter)
+@positional(1, 2)
+def iter_(s: Services, v: Value, sentinel: Value | None = None) -> Value:
+    if sentinel is None:
+        return s.iter(v)
+    return s.heap.new(iterator.CallableIterator, {("function",): v, ("sentinel",): sentinel})
+
+
+@handler(next)
+@positional(1, 2)
+def next_(s: Services, v: Value, default: Value | None = None) -> Value:
+    if default is None:
+        return s.next(v)
+    if s.type_lookup(s.force(v).cls, "__next__") is MISSING:
+        s.raise_error(TypeError, f"'{s.force(v).cls.__name__}' object is not an iterator")
+    found = next_or_none(s, v)
+    return default if found is None else found
+
+
+@handler(range)
+def range_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return wrong_arguments(s, range, args, kwargs) if kwargs else slice_.make_range(s, args)
+
+
+@handler(slice)
+def slice_object(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return wrong_arguments(s, slice, args, kwargs) if kwargs else slice_.make_slice(s, args)
+
+
+@handler(enumerate)
+@signature("iterable start=")
+def enumerate_(s: Services, iterable: Value, start: Value | None) -> Value:
+    first = Const(0) if start is None else s.force(start)
+    if not is_symbolic(first):
+        first = Const(slice_.index(s, first))
+    return s.heap.new(enumerate, {("source",): s.iter(iterable), ("index",): first})
+
+
+@handler(zip)
+def zip_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if set(kwargs) - {"strict"}:
+        return wrong_arguments(s, zip, args, kwargs)
+    strict = "strict" in kwargs and s.truth(kwargs["strict"])
+    sources: list[Value] = []
+    for place, arg in enumerate(args):
+        if not _is_iterable(s, arg):
+            s.raise_error(TypeError, f"'{s.force(arg).cls.__name__}' object is not iterable")
+        sources.append(s.iter(args[place]))
+    return s.heap.new(zip, {("sources",): Pack(tuple, tuple(sources)), ("strict",): bool_const(strict)})
+
+
+def _is_iterable(s: Services, v: Value) -> bool:
+    v = s.force(v)
+    if isinstance(v, Const) and isinstance(v.obj, type):
+        return True
+    return any(s.type_lookup(v.cls, name) is not MISSING for name in ("__iter__", "__getitem__"))
+
+
+@handler(map)
+def map_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) < 2 or kwargs:
+        return wrong_arguments(s, map, args, kwargs)
+    return s.heap.new(map, {("function",): args[0], ("sources",): Pack(tuple, tuple(s.iter(arg) for arg in args[1:]))})
+
+
+@handler(filter)
+@positional(2)
+def filter_(s: Services, function: Value, iterable: Value) -> Value:
+    return s.heap.new(filter, {("function",): function, ("source",): s.iter(iterable)})
+
+
+@handler(reversed)
+@positional(1)
+def reversed_(s: Services, v: Value) -> Value:
+    v = s.force(v)
+    if isinstance(v, Const) and type(v.obj) is range:
+        return s.iter(Const(v.obj[::-1]))
+    if s.type_lookup(v.cls, "__reversed__") is None:
+        s.raise_error(TypeError, f"'{v.cls.__name__}' object is not reversible")
+    method = s.special(v, "__reversed__")
+    if method is not None:
+        return s.call(method)
+    if s.type_lookup(v.cls, "__getitem__") is MISSING or s.type_lookup(v.cls, "__len__") is MISSING or issubclass(v.cls, (dict, set)):
+        s.raise_error(TypeError, f"'{v.cls.__name__}' object is not reversible")
+    last = s.binary("-", s.len(v), Const(1))
+    return s.heap.new(reversed, {("source",): v, ("index",): Const(s.constant(last))})
+
+
+@handler(sorted)
+def sorted_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) != 1 or set(kwargs) - {"key", "reverse"}:
+        return wrong_arguments(s, sorted, args, kwargs)
+    backwards = "reverse" in kwargs and s.truth(kwargs["reverse"])
+    return list_.new_list(s, sequence.ordered(s, s.unpack(args[0]), kwargs.get("key"), backwards))
+
+
+# -- containers -------------------------------------------------------------------------------------------------------
+
+
+@handler(list)
+@positional(0, 1)
+def list_object(s: Services, iterable: Value | None = None) -> Value:
+    return list_.make_list(s, iterable)
+
+
+@handler(tuple)
+@positional(0, 1)
+def tuple_object(s: Services, iterable: Value | None = None) -> Value:
+    return tuple_.make_tuple(s, tuple, iterable)
+
+
+@handler(set)
+@positional(0, 1)
+def set_object(s: Services, iterable: Value | None = None) -> Value:
+    return set_.make_set(s, set, iterable)
+
+
+@handler(frozenset)
+@positional(0, 1)
+def frozenset_object(s: Services, iterable: Value | None = None) -> Value:
+    return set_.make_set(s, frozenset, iterable)
+
+
+@handler(dict)
+def dict_object(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    ref = s.heap.new(dict, {dict_.ITEMS: {}})
+    dict_methods.dict_init(s, ref, args, kwargs)
+    return ref
+
+
+@handler(dict.fromkeys)
+@positional(1, 2)
+def dict_fromkeys(s: Services, iterable: Value, value: Value | None = None) -> Value:
+    return dict_.new_dict(s, [(key, value or NONE) for key in s.unpack(iterable)])
+
+
+def show(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The repr of a container."""
+    v = s.force(args[0])
+    found = text.container_repr(s, v)
+    return s.unsupported(R.OPAQUE_OPERATION, v, "repr") if found is None else Const(found)
+
+
+for _kind in (list, tuple, dict, set, frozenset, deque_.deque, dict_.OrderedDict, dict_.defaultdict, *dict_view.VIEWS):
+    if "__repr__" in vars(_kind):
+        handler(vars(_kind)["__repr__"])(show)
+
+__all__ = ["snapshot"]

@@ -1,0 +1,140 @@
+"""Special methods of built-in types called by name (`super().__getitem__(key)`, `int.__add__`): they go to the models' slots."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from typing import Any
+
+from framejit.core.services import Services
+from framejit.core.value import NONE, Const, Value, bool_const
+from framejit.objects import dict_view, iterator
+from framejit.objects.fold import constant, run
+from framejit.objects.model import model_of
+from framejit.objects.protocol import COMPARE, SPECIAL
+from framejit.reasons import R
+from framejit.rules.registry import HANDLERS, Handler
+
+KINDS: tuple[type, ...] = (
+    int, float, bool, complex, str, bytes, tuple, list, dict, OrderedDict, defaultdict, set, frozenset, range, slice, deque,
+    type(None), *dict_view.VIEWS, *iterator.ROWS,
+)  # fmt: skip
+
+
+def _answer(found: Value | None) -> Value:
+    return Const(NotImplemented) if found is None else found
+
+
+def _operate(symbol: str, reflected: bool) -> Handler:
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        self, other = s.force(args[0]), s.force(args[1])
+        model = model_of(self.cls)
+        if reflected:
+            return _answer(model.binary(s, symbol, other, self, True))
+        return _answer(model.binary(s, symbol, self, other, False))
+
+    return call
+
+
+def _compare(symbol: str) -> Handler:
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        self = s.force(args[0])
+        return _answer(model_of(self.cls).compare(s, symbol, self, args[1]))
+
+    return call
+
+
+def _unary(symbol: str) -> Handler:
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        self = s.force(args[0])
+        return model_of(self.cls).unary(s, symbol, self)
+
+    return call
+
+
+def _getitem(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    self = s.force(args[0])
+    return model_of(self.cls).getitem(s, self, args[1])
+
+
+def _setitem(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    self = s.force(args[0])
+    model_of(self.cls).setitem(s, self, args[1], args[2])
+    return NONE
+
+
+def _delitem(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    self = s.force(args[0])
+    model_of(self.cls).delitem(s, self, args[1])
+    return NONE
+
+
+def _len(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    self = s.force(args[0])
+    found = model_of(self.cls).len(s, self)
+    return s.unsupported(R.OPAQUE_CALL, self.cls, "__len__") if found is None else found
+
+
+def _contains(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    self = s.force(args[0])
+    found = model_of(self.cls).contains(s, self, args[1])
+    return s.unsupported(R.OPAQUE_CALL, self.cls, "__contains__") if found is None else found
+
+
+def _iter(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    self = s.force(args[0])
+    return model_of(self.cls).iter(s, self)
+
+
+def _next(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    self = s.force(args[0])
+    return model_of(self.cls).next(s, self)
+
+
+def _bool(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    self = s.force(args[0])
+    found = model_of(self.cls).truth(s, self)
+    return s.unsupported(R.OPAQUE_CALL, self.cls, "__bool__") if found is None else bool_const(found)
+
+
+def _hash(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    self = s.force(args[0])
+    key = model_of(self.cls).hash_key(s, self)
+    return s.unsupported(R.OPAQUE_CALL, self.cls, "__hash__") if isinstance(key, Value) else Const(hash(key))
+
+
+def _folded(target: Callable[..., Any]) -> Handler:
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return fold_slot(s, target, args)
+
+    return call
+
+
+def fold_slot(s: Services, target: Callable[..., Any], args: list[Value]) -> Value:
+    """A conversion slot (`__int__`, `__str__`, …) of a constant."""
+    return run(s, target, *[constant(s, arg) for arg in args])
+
+
+SLOTS: dict[str, Handler] = {
+    "__getitem__": _getitem, "__setitem__": _setitem, "__delitem__": _delitem, "__len__": _len, "__contains__": _contains,
+    "__iter__": _iter, "__next__": _next, "__bool__": _bool, "__hash__": _hash,
+    "__neg__": _unary("-"), "__pos__": _unary("+"), "__invert__": _unary("~"),
+}  # fmt: skip
+SLOTS.update({name: _compare(symbol) for symbol, name in COMPARE.items()})
+for _symbol, _stem in SPECIAL.items():
+    SLOTS[f"__{_stem}__"] = _operate(_symbol, False)
+    SLOTS[f"__r{_stem}__"] = _operate(_symbol, True)
+    SLOTS[f"__i{_stem}__"] = _operate(_symbol + "=", False)
+FOLDED = (
+    "__abs__", "__int__", "__float__", "__index__", "__trunc__", "__round__", "__floor__", "__ceil__", "__str__", "__repr__",
+    "__format__", "__divmod__",
+)  # fmt: skip
+
+for _kind in KINDS:
+    for _name, _found in vars(_kind).items():
+        if _found is None or isinstance(_found, (staticmethod, classmethod, str)):
+            continue
+        if _name in SLOTS and _found not in HANDLERS:
+            HANDLERS[_found] = SLOTS[_name]
+        elif _name in FOLDED and _kind in (int, float, bool, complex, str, bytes) and _found not in HANDLERS:
+            HANDLERS[_found] = _folded(_found)
