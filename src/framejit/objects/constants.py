@@ -10,6 +10,7 @@ from framejit.core.value import FALSE, NONE, TRUE, Const, Lazy, Node, Number, Pa
 from framejit.reasons import R
 
 AGGREGATES = (tuple, frozenset)
+HEAP_TYPE = 1 << 9
 
 
 def constant(s: Services, value: Value) -> Any:
@@ -26,7 +27,9 @@ def constant(s: Services, value: Value) -> Any:
         if value.cls in AGGREGATES:
             return value.cls(constant(s, item) for item in value.items)
         if issubclass(value.cls, tuple):
-            return tuple.__new__(value.cls, [constant(s, item) for item in value.items])
+            items = [constant(s, item) for item in value.items]
+            plain = value.cls.__flags__ & HEAP_TYPE  # other types, such as torch.Size, check their items
+            return tuple.__new__(value.cls, items) if plain else value.cls(items)  # type: ignore[arg-type]
     return s.unsupported(R.OPAQUE_OPERATION, value, "a constant is needed here")
 
 

@@ -60,6 +60,9 @@ def dict_of(s: Services, value: Value) -> Ref | None:
         else:
             found = realize_dict(s, value.path.to(DICT), object.__getattribute__(value.real, "__dict__"))
         return s.heap.load(value, DICT_FIELD, found)  # type: ignore[no-any-return]
+    if isinstance(value, Node):
+        namespace = getattr(value.real, "__dict__", None)
+        return realize_dict(s, value.path.to(ATTR, "__dict__"), namespace) if namespace and value.path is not None else None
     if isinstance(value, Const):
         namespace = getattr(value.obj, "__dict__", None)
         if type(namespace) is dict and not isinstance(value.obj, type):
@@ -97,6 +100,8 @@ def getattr_tail(s: Services, value: Value, name: str) -> Value | Pending:
     fallback = type_lookup(s, v.cls, "__getattr__")
     if fallback is not MISSING:
         return s.tail_call(bind(s, s.trace.roots.const(fallback), fallback, v), [Const(name)])
+    if isinstance(v, Node) and v.path is not None:  # an attribute set on the tensor itself
+        s.guard(v.path.to(ATTR, "__dict__"), "DICT_MISSING", name)
     return _no_attribute(s, f"'{v.cls.__name__}' object has no attribute '{name}'")
 
 
@@ -231,6 +236,9 @@ def _module_attribute(s: Services, v: Const, name: str) -> Value | Pending:
     hook = lookup(s, namespace, "__getattr__")
     if hook is not MISSING:
         return s.tail_call(hook, [Const(name)])
+    of_class = type_lookup(s, type(v.obj), "__getattr__")
+    if of_class is not MISSING:
+        return s.tail_call(bind(s, s.trace.roots.const(of_class), of_class, v), [Const(name)])
     return _no_attribute(s, f"module '{v.obj.__name__}' has no attribute '{name}'")
 
 

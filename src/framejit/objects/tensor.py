@@ -63,6 +63,8 @@ class TensorModel(Model):
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | Pending | None:
         assert isinstance(v, Node)
+        if name == "is_leaf" and v.path is not None and v.fake.requires_grad:
+            return s.input(v.path.to(ATTR, name), v.fake.is_leaf)
         if name in METADATA:
             return s.wrap(getattr(v.fake, name))
         if name in GRAPH_ATTRIBUTES:

@@ -223,6 +223,8 @@ def _append(
     if type(result) is Fresh:
         return _tensor(node, result, nodes)
     if type(result) is Literal:
+        if not outcome.mutated:  # called for an effect that is not seen here
+            trace.flag("mutates")
         return NONE if result.obj is None else s.wrap(result.obj)
     node.meta["example_value"] = _example(result, nodes)
     return _result(s, node, result, nodes)
@@ -269,10 +271,11 @@ def _example(result: Any, nodes: list[Node]) -> Any:
 
 
 def _mutate(trace: Trace, nodes: list[Node], mutated: tuple[tuple[int, Any, int], ...]) -> None:
+    trace.flag("mutates")
     for index, fake, meta in mutated:
         value = nodes[index]
         if value.node.meta.get("storage", value.node).op == "placeholder":
-            trace.flag("mutates")
+            trace.flag("mutates_inputs")
         if fake is not None:
             if "storage" in value.node.meta:  # views of it change along
                 raise Retrace("unshared_fakes")
@@ -301,7 +304,7 @@ class _Attempt:
         self.table: dict[torch.fx.Node, Any] = {}
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Outcome:
-        s, trace = self.s, self.s.trace
+        trace = self.s.trace
         changes = mutates(self.target, args, kwargs)
         if changes and not trace.share_fakes:
             return trace.touch(lambda: self._run(args, kwargs, changes))  # type: ignore[no-any-return]

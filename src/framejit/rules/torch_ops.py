@@ -128,8 +128,8 @@ def _members(namespace: Any, names: Iterable[str]) -> list[tuple[str, Any]]:
 
 
 def _is_functional(name: str) -> bool:
-    found = getattr(F, name)
-    return not name.startswith("_") and getattr(found, "__module__", "").startswith(("torch._jit_internal", "torch.nn.functional", "torch._C"))
+    origin = getattr(getattr(F, name), "__module__", None) or ""
+    return not name.startswith("_") and origin.startswith(("torch._jit_internal", "torch.nn.functional", "torch._C"))
 
 
 # -- handlers of their own, before the tables are filled ------------------------------------------------------------------
