@@ -105,6 +105,15 @@ static inline int fj_frame_retire(PyThreadState *ts, FJPyFrame *f) {
 #define FJ_TOP_FRAME(ts) ((ts)->cframe->current_frame)
 #endif
 
+/* Calls a Python function by CPython's own entry point, which 3.13 does not export. */
+static inline PyObject *fj_function_call(PyObject *func, PyObject *const *args, size_t count, PyObject *names) {
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyObject_Vectorcall(func, args, count, names);
+#else
+    return _PyFunction_Vectorcall(func, args, count, names);
+#endif
+}
+
 /* ---- Code objects ----------------------------------------------------------------------------------------------- */
 #if PY_VERSION_HEX >= 0x030C0000
 #define fj_extra_index PyUnstable_Eval_RequestCodeExtraIndex

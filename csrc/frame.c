@@ -179,7 +179,7 @@ static PyObject *call_blindly(PyObject *func) {
     if (count > 16 && !(args = PyMem_Malloc(count * sizeof *args))) return PyErr_NoMemory();
     for (int i = 0; i < count; i++) args[i] = Py_None;
     if (!code->co_kwonlyargcount || (names = keyword_only_names(code)))
-        result = _PyFunction_Vectorcall(func, args, code->co_argcount, names);
+        result = fj_function_call(func, args, code->co_argcount, names);
     Py_XDECREF(names);
     if (args != few) PyMem_Free(args);
     return result;
