@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 def unwind(interp: Interpreter, exception: Value, base: int) -> None:
     """Go on in the innermost handler above `base`; past it, raise to the loop that waits there.
 
-    An exception that no frame of the region handles ends the region where it was raised: CPython raises it there.
+    An exception that no frame of the region handles ends the region where it was raised: CPython raises it there. Above a
+    `base`, built-in code waits that may handle it (`getattr` with a default, `next`).
     """
     frames = interp.frames
-    if not any(_handler(frame) for frame in frames):
+    if not base and not any(_handler(frame) for frame in frames):
         raise Unsupported(R.UNCAUGHT_EXCEPTION, exception)
     while len(frames) > base:
         frame = frames[-1]
