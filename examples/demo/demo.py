@@ -29,7 +29,7 @@ from transformers.utils import logging as transformers_logging
 
 import framejit
 from framejit import events
-from framejit.report import Report
+from framejit.explanation import Report
 
 TOLERANCE = 1e-4
 BATCH = 20

@@ -15,10 +15,10 @@ from framejit.backends import aot, eager, inductor
 from framejit.backends.registry import exists, find, list_backends
 from framejit.core import marks
 from framejit.core.errors import BadArgument, UnknownBackend
-from framejit.core.marks import Dimension, Disabled
+from framejit.core.marks import Dimension, Disabled, graph_break, is_compiling
 from framejit.core.options import CompileOptions, key_of
 from framejit.modules import OPTIONS, compile_module, hold, original, trampoline, twin
-from framejit.report import Recorder, Report
+from framejit.explanation import Recorder, Report
 
 BUILT_IN = (eager, aot, inductor)
 
@@ -135,15 +135,6 @@ def _disabled(fn: Callable[..., Any], mark: Disabled) -> Callable[..., Any]:
 
     setattr(deep, marks.DISABLED, mark)
     return deep
-
-
-def graph_break(msg: str = "") -> None:
-    """End the graph here when captured; does nothing in eager."""
-
-
-def is_compiling() -> bool:
-    """True inside captured code, False in eager."""
-    return torch.compiler.is_compiling()
 
 
 def allow_in_graph(fn: Any) -> Any:
