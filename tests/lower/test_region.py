@@ -10,10 +10,10 @@ from framejit import _C
 from framejit.bytecode.decode import decode
 from framejit.core.heap import MISSING, Heap
 from framejit.core.path import BINARY, BUILTINS, COMPARE, DICT, DICT_ITEM, FUNC, GLOBALS, ITEM, SLOT, TYPE, UNARY
+from framejit.core.program import REPLAY
 from framejit.core.state import Exit, ExitKind, FrameState, Phase
 from framejit.core.trace import Trace
 from framejit.core.value import NONE, NULL, Const, Lazy, Node, Number, Pack, Ref
-from framejit.core.program import REPLAY
 from framejit.lower.region import Lowering
 
 NAMES = {number: name for number, (name, _, _) in enumerate(_C.OPS)}

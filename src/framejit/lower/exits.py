@@ -45,8 +45,8 @@ ARGUMENTS: dict[str, Any] = {
     "LOAD_SUPER_METHOD": lambda ins: 1 + 2 * ins.arg,
 }
 NAMED = frozenset({
-    "LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "LOAD_SUPER_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME", "IMPORT_FROM", "LOAD_GLOBAL",
-    "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME", "STORE_NAME", "DELETE_NAME",
+    "LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "LOAD_SUPER_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME",
+    "IMPORT_FROM", "LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME", "STORE_NAME", "DELETE_NAME",
 })  # fmt: skip
 
 
@@ -80,7 +80,7 @@ class Exits:
         self.chain = leave.state.chain()
         self.frames = [self._values(state, state is self.chain[0]) for state in self.chain]
         self.functions = [m.value(state.func) for state in self.chain[1:]]
-        self.extras = [EMPTY if state.extra is None or state.phase.value != "returns" else m.value(state.extra) for state in self.chain[:-1]]
+        self.extras = [EMPTY if state.extra is None else m.value(state.extra) for state in self.chain[:-1]]
         self.handled = self._handled(leave.state.handled)
 
     def _values(self, state: FrameState, is_root: bool) -> list[Any]:

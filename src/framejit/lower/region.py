@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any, NamedTuple
 
+import torch
 import torch.fx
 
 from framejit.core.guard import Guard
@@ -19,8 +20,20 @@ from framejit.lower.exits import Exits
 from framejit.lower.guards import Head, Note
 from framejit.lower.materialize import Materializer
 from framejit.lower.pack import Instruction, Label, Packer
+from framejit.rules import torch_state
+from framejit.rules.operator_facts import draws_random, mutates
 
 assert builders  # imported for its rows
+MODE_SETTERS = {
+    *torch_state.SETTERS.values(), torch.autocast_increment_nesting, torch.autocast_decrement_nesting, torch.clear_autocast_cache,
+}  # fmt: skip
+
+
+def _acts(node: torch.fx.Node) -> bool:
+    """Whether an operator does more than give a result."""
+    if node.op == "placeholder":
+        return False
+    return node.target in MODE_SETTERS or mutates(node.target, node.args, node.kwargs) or draws_random(node.target, node.args, node.kwargs)
 
 
 class Lowered(NamedTuple):
@@ -58,15 +71,15 @@ class Lowering:
     def close_graph(self) -> bool:
         """End the graph with its outputs and remove what nobody needs; False if it need not be called."""
         trace, graph = self.trace, self.trace.graph
-        keeps = any(trace.flags.get(name) for name in ("mutates", "random", "modes"))
-        if not self.materializer.outputs and not keeps:
-            return False
-        graph.output(tuple(self.materializer.outputs))
+        for setter, args in torch_state.finish(trace):
+            self.effects.call(setter, *(self.materializer.const(arg) for arg in args))
         for node in reversed(list(graph.nodes)):
-            if node.users or node.op == "output":
-                continue
-            if node.op == "placeholder" or not keeps:
+            if not node.users and node not in self.materializer.outputs and not _acts(node):
                 graph.erase_node(node)
+        outputs = self.materializer.outputs
+        if not outputs and all(node.op == "placeholder" or node.target in MODE_SETTERS for node in graph.nodes):
+            return False
+        graph.output(tuple(outputs))
         kept = set(graph.nodes)
         self.inputs = [entry for entry in trace.inputs.values() if entry.node in kept]
         for entry in self.inputs:

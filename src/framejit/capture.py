@@ -1,0 +1,365 @@
+"""From a frame that has no region to an installed one: interpret, call the backend, lower, install; limits and fallback."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any, NamedTuple
+
+import torch
+import torch.fx
+
+from framejit import _C, crash, dynamic, files, replay
+from framejit.backends.build import compile_graph
+from framejit.config import config
+from framejit.core.errors import BackendError, CaptureError, InternalError, Retrace
+from framejit.core.guard import Guard
+from framejit.core.options import CompileOptions, by_key
+from framejit.core.program import unpack
+from framejit.core.state import Exit, ExitKind
+from framejit.core.trace import Trace
+from framejit.core.value import Const, Node, Number, Value
+from framejit.events import (
+    Break,
+    CaptureEnd,
+    CaptureStart,
+    CompileId,
+    Fallback,
+    GuardFailure,
+    Recompile,
+    Retraced,
+    emit,
+    wanted,
+)
+from framejit.interp.machine import Interpreter, Start
+from framejit.lower.guards import Note
+from framejit.lower.region import Lowering
+from framejit.reasons import R
+from framejit.shapes import shape_guards
+
+MODE_NATIVE = 1
+RETRACES = 32  # how often one capture may start over
+IDLE_REGIONS = 24  # so many regions without an operator, and none with, mean that the code computes no tensors
+
+
+class Region(NamedTuple):
+    """An installed program and what its instructions stand for."""
+
+    pc: int
+    key: int
+    program: Any
+    notes: dict[int, Note]
+
+    def failure(self) -> GuardFailure | None:
+        """Why the region was not taken last time, without a compile id."""
+        found = self.program.explain_failure()
+        if found is None:
+            return None
+        index, seen = found
+        note = self.notes.get(index)
+        if note is None:
+            return GuardFailure(NO_ID, "", str(unpack(self.program).instructions[index]), seen, None)
+        return GuardFailure(NO_ID, note.path, note.expected, seen, note.asked)
+
+
+class Record:
+    """What was captured of one code object."""
+
+    def __init__(self) -> None:
+        self.regions: list[Region] = []
+        self.numbers: dict[tuple[int, int], int] = {}
+        self.attempts: dict[tuple[int, int], int] = {}
+        self.idle = 0
+        self.useful = 0
+
+    def next_id(self, pc: int, key: int) -> CompileId:
+        """A name for the next attempt at this place."""
+        place = pc, key
+        frame = self.numbers.setdefault(place, next(_FRAMES)) if place not in self.numbers else self.numbers[place]
+        attempt = self.attempts[place] = self.attempts.get(place, -1) + 1
+        return CompileId(frame, attempt)
+
+    def alive(self, pc: int, key: int) -> list[Region]:
+        """The regions at this place that can still run."""
+        self.regions = [region for region in self.regions if not region.program.dead]
+        return [region for region in self.regions if (region.pc, region.key) == (pc, key)]
+
+
+NO_ID = CompileId(-1, -1)
+_FRAMES = itertools.count()
+_RECORDS: dict[int, tuple[weakref.ref[CodeType], Record]] = {}
+_LOCK = threading.RLock()
+
+
+def record_of(code: CodeType) -> Record:
+    """The record of a code object, by identity: equal code objects may belong to different functions."""
+    key = id(code)
+    found = _RECORDS.get(key)
+    if found is None or found[0]() is not code:
+        found = _RECORDS[key] = (weakref.ref(code, lambda _ref: _RECORDS.pop(key, None)), Record())
+    return found[1]
+
+
+# -- callbacks of the C core --------------------------------------------------------------------------------------------
+
+
+def start() -> None:
+    """Take over the C core's questions; called once, by the lazy loader."""
+    _C.set_tensor_types((torch.Tensor, torch.nn.Module))
+    _C.set_rng_hooks(replay.save_generators, replay.restore_generators)
+    _C.set_classify(classify)
+    _C.set_reject(reject)
+    _C.set_miss(miss)
+
+
+def reset() -> None:
+    """Forget what was captured and learnt; the regions themselves are the C core's to drop."""
+    global _FRAMES
+    with _LOCK:
+        _RECORDS.clear()
+        dynamic.reset()
+        _FRAMES = itertools.count()
+
+
+def classify(code: CodeType, namespace: dict[str, Any]) -> int:
+    """Whether frames of this code may be captured."""
+    return files.classify(code, namespace)
+
+
+def miss(view: Any) -> bool:
+    """A frame has no region that takes it: capture one; whether that was done."""
+    try:
+        options = by_key(view.key)
+    except KeyError:
+        return False  # the last user of this configuration is gone
+    if config.disable or view.locals is not None or _under_a_mode():
+        return False
+    with _LOCK:
+        return Attempt(view, options).run()
+
+
+def reject(code: CodeType, pc: int, key: int, program: Any) -> None:
+    """The C core removed a region that did not take the frame it was captured from."""
+    with _LOCK:
+        record = record_of(code)
+        region = next((region for region in record.regions if region.program is program), None)
+        failure = region.failure() if region is not None else None
+        if region is not None:
+            record.regions.remove(region)
+        detail = "unknown" if failure is None else f"expected {failure.expected}, saw {failure.saw}"
+        _C.mark(code, key, pc, MODE_NATIVE)
+        emit(Fallback(NO_ID, code, pc, R.REJECTED, detail))
+        if config.strict:
+            raise InternalError(f"the region of {code.co_qualname} at pc {pc} was rejected: {detail}")
+
+
+def _under_a_mode() -> bool:
+    """Whether a torch function mode, dispatch mode or transform is active: the frame then runs in CPython."""
+    return bool(
+        torch._C._len_torch_function_stack()
+        or torch._C._len_torch_dispatch_stack()
+        or torch._C._functorch.peek_interpreter_stack() is not None
+        or torch._C._get_tracing_state() is not None
+    )
+
+
+# -- one attempt --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _preserved() -> Iterator[None]:
+    """Torch's and Python's global state as it was, whatever the capture does."""
+    grad, python, cpu = torch.is_grad_enabled(), random.getstate(), torch.get_rng_state()
+    try:
+        yield
+    finally:
+        torch._C._set_grad_enabled(grad)
+        random.setstate(python)
+        torch.set_rng_state(cpu)
+
+
+class Attempt:
+    """The capture of one region from one frame."""
+
+    def __init__(self, view: Any, options: CompileOptions):
+        self.view, self.options = view, options
+        self.code: CodeType = view.code
+        self.pc: int = view.pc
+        self.key: int = view.key
+        self.record = record_of(self.code)
+        self.backend_seconds = 0.0
+
+    def run(self) -> bool:
+        """Capture and install; False where the frame is to run in CPython."""
+        known = self.record.alive(self.pc, self.key)
+        if known and not self._may_recompile(known):
+            return False
+        self.id = self.record.next_id(self.pc, self.key)
+        if known:
+            self._report_failures(known)
+        emit(CaptureStart(self.id, self.code, self.pc))
+        try:
+            with _preserved():
+                return self._retrace()
+        except CaptureError:
+            raise
+        except BackendError as error:
+            if not config.suppress_errors:
+                raise
+            return self._give_up(R.INTERNAL_ERROR, "the backend failed", error)
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, the frame runs in CPython
+            return self._internal_error(error)
+
+    def _may_recompile(self, known: list[Region]) -> bool:
+        limit = self.options.recompile_limit or config.recompile_limit
+        if len(known) < limit and len(self.record.regions) < config.accumulated_recompile_limit:
+            return True
+        detail = "; ".join(_failure_texts(known)[:1])
+        if config.fail_on_recompile_limit_hit or self.options.fullgraph:
+            raise CaptureError(R.RECOMPILE_LIMIT, self.code.co_qualname, detail)
+        self.id = CompileId(self.record.numbers[(self.pc, self.key)], len(known))
+        return self._give_up(R.RECOMPILE_LIMIT, detail)
+
+    def _report_failures(self, known: list[Region]) -> None:
+        if config.error_on_recompile:
+            raise CaptureError(R.RECOMPILE_LIMIT, self.code.co_qualname, "; ".join(_failure_texts(known)))
+        if wanted(Recompile):
+            emit(Recompile(self.id, self.code, self.pc, tuple(_failure_texts(known))))
+        if wanted(GuardFailure):
+            for failure in filter(None, (region.failure() for region in known)):
+                emit(GuardFailure(self.id, failure.path, failure.expected, failure.saw, failure.asked))
+
+    def _give_up(self, reason: R, detail: str = "", error: BaseException | None = None) -> bool:
+        """Let CPython go on here, now and later."""
+        _C.mark(self.code, self.key, self.pc, MODE_NATIVE)
+        emit(Fallback(self.id, self.code, self.pc, reason, detail, error))
+        return False
+
+    def _internal_error(self, error: Exception) -> bool:
+        if config.strict:
+            raise InternalError(f"{type(error).__name__} while {self.code.co_qualname} was captured: {error}") from error
+        path = crash.write(self.code, self.pc, error)
+        warnings.warn(
+            f"framejit failed to capture {self.code.co_qualname} ({self.code.co_filename}:{self.code.co_firstlineno}) and runs "
+            f"it in plain Python: {type(error).__name__}: {error}. Please report {path}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return self._give_up(R.INTERNAL_ERROR, path, error)
+
+    # -- capture ------------------------------------------------------------------------------------------------------
+
+    def _retrace(self) -> bool:
+        decisions: frozenset[Any] = frozenset()
+        for _ in range(RETRACES):
+            try:
+                return self._once(decisions)
+            except Retrace as again:
+                decision = again.decision
+                if decision in decisions:
+                    raise RuntimeError(f"the capture starts over for {decision} again") from again
+                if type(decision) is tuple and decision[0] == "static":
+                    dynamic.make_static(self.code, self.pc, decision[1])
+                decisions |= {decision}
+                emit(Retraced(self.id, str(decision)))
+        raise RuntimeError(f"the capture started over {RETRACES} times: {sorted(map(str, decisions))}")
+
+    def _once(self, decisions: frozenset[Any]) -> bool:
+        began = time.perf_counter()
+        self.backend_seconds = 0.0
+        view = self.view
+        handled = view.handled
+        interpreter = Interpreter(Start(
+            self.code, view.func, self.pc, view.slots, view.globals, view.builtins, _C.NULL, handled, self.options, decisions,
+        ))  # fmt: skip
+        leave = interpreter.run()
+        trace = interpreter.trace
+        if leave.kind is not ExitKind.RETURN and not self._goes_on(leave, trace):
+            return False
+        trace.guard(None, "TORCH_STATE", _C.torch_state())
+        lowering = Lowering(trace, leave, self.code, self.pc, config.keep_locals)
+        graph, flags = self._compile(lowering, trace) if lowering.close_graph() else (None, 0)
+        lowered = lowering.finish(graph, flags)
+        _C.install(self.code, self.pc, self.key, lowered.program)
+        self.record.regions.append(Region(self.pc, self.key, lowered.program, lowered.notes))
+        if wanted(CaptureEnd):
+            seconds = time.perf_counter() - began - self.backend_seconds
+            listing = unpack(lowered.program, lowered.notes, (*self.code.co_varnames, *self.code.co_cellvars, *self.code.co_freevars))
+            emit(CaptureEnd(self.id, self.code, self.pc, seconds, listing, lowered.guards, interpreter.steps))
+        return True
+
+    def _goes_on(self, leave: Exit, trace: Trace) -> bool:
+        """Report a break; False where a region would do nothing that CPython does not do as well."""
+        guilty = describe(leave.guilty)
+        if self.options.fullgraph and leave.reason is not None and leave.reason is not R.UNCAUGHT_EXCEPTION:
+            raise CaptureError(leave.reason, guilty, leave.detail, leave.lines)
+        if leave.reason is not None:
+            emit(Break(self.id, leave.reason, guilty, leave.detail, leave.lines))
+        operators = trace.operators["count"]
+        self.record.useful += operators > 0
+        self.record.idle += operators == 0
+        state = leave.state
+        assert state is not None
+        if not operators and leave.kind is ExitKind.NATIVE and state.parent is None and not any(trace.heap.dirty()):
+            _C.mark(self.code, self.key, self.pc, MODE_NATIVE)
+            emit(Fallback(self.id, self.code, self.pc, leave.reason or R.NO_TENSOR_WORK))
+            return False
+        if self.record.idle >= IDLE_REGIONS and not self.record.useful:
+            _C.mark(self.code, self.key, -1, MODE_NATIVE)
+            emit(Fallback(self.id, self.code, self.pc, R.NO_TENSOR_WORK))
+            return False
+        return True
+
+    def _compile(self, lowering: Lowering, trace: Trace) -> tuple[Any, int]:
+        """Hand the graph to the backend; facts that it found become guards."""
+        module = torch.fx.GraphModule({}, trace.graph)
+        inputs = [entry.node.meta["example_value"] if isinstance(entry.value, Number) else entry.real for entry in lowering.inputs]
+        if trace.flags.get("mutates") and self.options.backend != "eager":
+            self._keep_apart(lowering, [value for value in inputs if isinstance(value, torch.Tensor)])
+        began = time.perf_counter()
+        compiled = compile_graph(self.options, module, inputs, self.id, trace.shape_env)
+        self.backend_seconds += time.perf_counter() - began
+        lowering.add_guards(shape_guards(trace, lowering.inputs))
+        return replay.prepare(compiled.fn, trace, lowering.inputs, compiled.mutates_in_order)
+
+    def _keep_apart(self, lowering: Lowering, tensors: list[torch.Tensor]) -> None:
+        storages = [tensor.untyped_storage().data_ptr() for tensor in tensors if tensor.numel()]
+        if len(set(storages)) != len(storages):
+            raise Retrace("no_overlapping_mutation")
+        if len(tensors) > 1:
+            lowering.add_guards([Guard(None, "NO_OVERLAP", tuple(lowering.tensors))])
+
+
+def _failure_texts(known: list[Region]) -> list[str]:
+    texts = []
+    for region in known:
+        failure = region.failure()
+        texts.append("never tried" if failure is None else f"{failure.expected}: saw {failure.saw}")
+    return texts
+
+
+def describe(guilty: Any) -> str:
+    """A value in a few words, for messages."""
+    if guilty is None:
+        return ""
+    if isinstance(guilty, Const):
+        guilty = guilty.obj
+    elif isinstance(guilty, Node):
+        return f"a tensor of the graph ({guilty.node})"
+    elif isinstance(guilty, Number):
+        return str(guilty.path)
+    elif isinstance(guilty, Value):
+        path = getattr(guilty, "path", None)
+        cls = getattr(guilty, "cls", None) if type(guilty).__name__ != "Lazy" else type(guilty.real)  # type: ignore[attr-defined]
+        return f"a {cls.__qualname__}" + (f" at {path}" if path is not None else "")  # type: ignore[union-attr]
+    name = getattr(guilty, "__qualname__", None)
+    if isinstance(name, str):
+        return f"{getattr(guilty, '__module__', None) or ''}.{name}".lstrip(".")
+    return f"a {type(guilty).__qualname__}"
