@@ -19,10 +19,11 @@ from framejit.objects import (
     sequence,
     set_,
     slice_,
+    str_,
     text,
     tuple_,
 )
-from framejit.objects.fold import constant, fold, run, snapshot, unwrap
+from framejit.objects.fold import constant, fold, run, unwrap
 from framejit.objects.method import METHODS
 from framejit.objects.number import is_symbolic
 from framejit.objects.protocol import format_, next_or_none
@@ -366,7 +367,7 @@ def ascii_(s: Services, v: Value) -> Value:
 
 
 @handler(str)
-def str_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def string_object(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) == 1 and not kwargs:
         return s.str(args[0])
     return fold(s, str, args, kwargs)
@@ -541,4 +542,4 @@ for _kind in (list, tuple, dict, set, frozenset, deque_.deque, dict_.OrderedDict
     if "__repr__" in vars(_kind):
         handler(vars(_kind)["__repr__"])(show)
 
-__all__ = ["snapshot"]
+__all__ = ["str_"]
