@@ -102,12 +102,21 @@ static int throwing_unit(PyCodeObject *code, int unit) {
     while (last + 1 < count && FJ_OPCODE(_PyCode_CODE(code)[last]) == EXTENDED_ARG) last++;
     if (last + 1 < count && line_of(code, last + 1) == line) return last + 1;
     for (int u = code->_co_firsttraceable; u < count; u++)
-        if (line_of(code, u) == line && u > 0 && handler_of(code, u - 1) == handler) return u;
+        if (line_of(code, u) == line && handler_of(code, u - 1) == handler) return u;
     return last + 1 < count ? last + 1 : last;
+}
+
+/* What COPY_FREE_VARS does: whoever looks at the locals of a frame that was thrown at before it takes it for done. */
+static void copy_free_variables(FJPyFrame *f, PyCodeObject *code) {
+    PyObject *func = fj_frame_func(f), *closure = func && PyFunction_Check(func) ? PyFunction_GET_CLOSURE(func) : NULL;
+    PyObject **free = f->localsplus + code->co_nlocalsplus - code->co_nfreevars;
+    for (int i = 0; closure && i < code->co_nfreevars; i++)
+        if (!free[i]) free[i] = Py_NewRef(PyTuple_GET_ITEM(closure, i));
 }
 
 void fj_frame_set_raise(FJPyFrame *f, int pc) {
     PyCodeObject *code = fj_frame_code(f);
+    copy_free_variables(f, code);
     int unit = pc / 2 < code->_co_firsttraceable ? code->_co_firsttraceable : pc / 2;
     if (FJ_THROW_LOOKS_BACK) unit = throwing_unit(code, unit);
     fj_frame_set_current(f, unit * 2);
