@@ -1,0 +1,36 @@
+"""inspect.signature of functions and methods that are known."""
+
+from __future__ import annotations
+
+import inspect
+import types
+
+from framejit.core.services import Services
+from framejit.core.value import Const, Pack, Ref, Value
+from framejit.objects.object_ import path_of
+from framejit.reasons import R
+from framejit.rules.registry import handler
+
+
+@handler(inspect.signature)
+def signature(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The signature is a constant: the function's code and defaults are part of it."""
+    value = s.force(args[0])
+    bound = isinstance(value, Pack) and value.cls is types.MethodType
+    function = s.force(value.items[0]) if isinstance(value, Pack) else value
+    real = function.obj if isinstance(function, Const) else function.real if isinstance(function, Ref) else None
+    if len(args) != 1 or kwargs or not isinstance(real, types.FunctionType):
+        return s.unsupported(R.OPAQUE_CALL, value, "inspect.signature")
+    path = path_of(s, function)
+    if path is None or hasattr(real, "__wrapped__") or hasattr(real, "__signature__"):
+        return s.unsupported(R.OPAQUE_CALL, value, "inspect.signature")
+    s.guard(path, "FUNC_CODE", real.__code__)
+    found = inspect.signature(real)
+    if bound:
+        found = found.replace(parameters=list(found.parameters.values())[1:])
+    return Const(found)
+
+
+@handler(inspect.Signature.parameters.fget)  # type: ignore[attr-defined]
+def parameters(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return s.wrap(dict(s.constant(args[0]).parameters))
