@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import types
 from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterator
 from typing import Any
 
+from framejit.bytecode.flow import analyze
+from framejit.core.errors import Retrace
 from framejit.core.heap import MISSING
 from framejit.core.program import EMPTY
-from framejit.core.value import NONE, Ref
+from framejit.core.value import FALSE, NONE, Const, Ref
 from framejit.lower.materialize import CONTENTS, DICT_FIELD, ITEMS, Materializer, builder
-from framejit.objects import function
+from framejit.objects import dict_view, exception, function, generator, iterator
 
 
 @builder(list)
@@ -83,6 +85,64 @@ def _function(m: Materializer, ref: Ref) -> int:
     return register
 
 
-@builder(functools.partial)
-def _partial(m: Materializer, ref: Ref) -> int:
-    raise NotImplementedError("building a partial")
+def _exception(m: Materializer, ref: Ref) -> int:
+    fields = m.heap.fields_of(ref)
+    args = [m.value(item) for item in fields[exception.ARGS].items]
+    cls = m.value(Const(ref.cls))
+    if issubclass(ref.cls, BaseExceptionGroup):
+        register = m.new("CALL", cls, tuple(args), ())
+    else:
+        register = m.new("NEW", cls)
+    m.made[id(ref)] = register
+    if args and not issubclass(ref.cls, BaseExceptionGroup):
+        base = next(base for base in ref.cls.__mro__ if not base.__flags__ & HEAP_TYPE)
+        m.effect(base.__init__, register, *args)  # type: ignore[misc]
+    for name, field in (("__context__", exception.CONTEXT), ("__cause__", exception.CAUSE), ("__suppress_context__", exception.SUPPRESS)):
+        if fields.get(field, NONE) is not NONE and fields[field] is not FALSE:
+            m.add("STORE_ATTR", register, m.packer.const(name), m.value(fields[field]))
+    known = (exception.ARGS, exception.CONTEXT, exception.CAUSE, exception.SUPPRESS, exception.TRACEBACK, exception.RAISED)
+    for field, value in fields.items():
+        if field == DICT_FIELD or isinstance(field, types.MemberDescriptorType):
+            m.store(ref, register, field, value)
+        elif field not in known and type(field) is tuple:
+            m.add("STORE_ATTR", register, m.packer.const(field[0]), m.value(value))
+    return register
+
+
+@builder(types.TracebackType)
+def _traceback(m: Materializer, ref: Ref) -> int:
+    raised = m.heap.get(ref, ("of",))
+    raise Retrace(("break", m.heap.get(raised, exception.RAISED)))
+
+
+@builder(types.GeneratorType, types.CoroutineType)
+def _generator(m: Materializer, ref: Ref) -> int:
+    frame = m.heap.get(ref, generator.FRAME)
+    if frame is None:
+        return m.call(finished)
+    ins = frame.instr
+    if ins.op == "RETURN_GENERATOR":  # not started: it goes on behind this instruction
+        ins = frame.code.instructions[frame.index + 1]
+    live = analyze(frame.code).live[ins.index]
+    slots = [m.value(value) if live >> index & 1 else EMPTY for index, value in enumerate(frame.slots)]
+    stack = [m.value(value) for value in frame.stack]
+    return m.new("BUILD_GENERATOR", m.value(frame.func), ins.pc, (*slots, *stack))
+
+
+def finished() -> Iterator[None]:
+    """A generator that has come to its end."""
+    spent = (None for _ in ())
+    next(spent, None)
+    return spent
+
+
+def _rebuilt(m: Materializer, ref: Ref) -> int:
+    function, values = REBUILD[ref.cls](m.heap, ref)
+    return m.call(function, *(m.value(value) for value in values))
+
+
+HEAP_TYPE = 1 << 9
+REBUILD: dict[type, Any] = {**dict.fromkeys(iterator.ROWS, iterator.rebuild), **dict.fromkeys(dict_view.VIEWS, dict_view.rebuild_view)}
+for _kind in REBUILD:
+    builder(_kind)(_rebuilt)
+builder(BaseException)(_exception)

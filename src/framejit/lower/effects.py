@@ -36,7 +36,7 @@ class Effects:
         for ref, fields in list(self.heap.dirty()):
             if ITEMS in fields:
                 self._items(ref)
-                fields = [field for field in fields if field != ITEMS and not _is_key(field)]
+                fields = [field for field in fields if field not in (ITEMS, APPENDED) and not _is_key(field)]
             for field in fields:
                 self._field(ref, field, self.heap.get(ref, field))
 

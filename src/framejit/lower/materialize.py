@@ -178,8 +178,10 @@ class Materializer:
             self.made[id(ref)] = register
             self.unfilled.append(ref)
             return register
-        if issubclass(cls, BaseException) and self.heap.get(ref, RAISED) is not None:
-            raise Retrace(("break", self.heap.get(ref, RAISED)))
+        if issubclass(cls, BaseException):
+            if self.heap.get(ref, RAISED) is not None:
+                raise Retrace(("break", self.heap.get(ref, RAISED)))
+            cls = BaseException
         found = BUILDERS.get(cls)
         if found is not None:
             return found(self, ref)
@@ -203,7 +205,7 @@ class Materializer:
     def fill(self, ref: Ref, register: int) -> None:
         """Write all fields of a virtual object whose bare form is in the register."""
         for field, value in list(self.heap.fields_of(ref).items()):
-            if value is not MISSING:
+            if value is not MISSING and not (type(field) is tuple and field[0] == "k"):
                 self.store(ref, register, field, value)
 
     def store(self, ref: Ref, register: int, field: Any, value: Any) -> None:
