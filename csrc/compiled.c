@@ -63,9 +63,10 @@ static int compiled_traverse(Compiled *c, visitproc visit, void *arg) {
     return 0;
 }
 
+/* Leaves None behind: whatever still reaches the object must not meet NULL. */
 static int compiled_clear(Compiled *c) {
-    Py_CLEAR(c->fn);
-    Py_CLEAR(c->key);
+    Py_SETREF(c->fn, Py_NewRef(Py_None));
+    Py_SETREF(c->key, Py_NewRef(Py_None));
     Py_CLEAR(c->dict);
     return 0;
 }
@@ -73,7 +74,9 @@ static int compiled_clear(Compiled *c) {
 static void compiled_dealloc(Compiled *c) {
     PyObject_GC_UnTrack(c);
     if (c->weakrefs) PyObject_ClearWeakRefs((PyObject *)c);
-    compiled_clear(c);
+    Py_XDECREF(c->fn);
+    Py_XDECREF(c->key);
+    Py_XDECREF(c->dict);
     Py_TYPE(c)->tp_free((PyObject *)c);
 }
 

@@ -60,29 +60,9 @@ static struct PyModuleDef definition = {
 };
 
 /* ---- Start ------------------------------------------------------------------------------------------------------ */
-static PyObject *opaque_kinds(void) {
-    static const char *rows[][2] = {
-#define FJ_OP(name, spec, doc)
-#define FJ_OPAQUE(name, effect) {#name, effect},
-#include "ops.def"
-#undef FJ_OP
-#undef FJ_OPAQUE
-    };
-    PyObject *kinds = PyTuple_New(FJ_OPAQUE_COUNT);
-    for (int i = 0; kinds && i < FJ_OPAQUE_COUNT; i++) {
-        PyObject *row = Py_BuildValue("(ss)", rows[i][0], rows[i][1]);
-        if (!row) Py_CLEAR(kinds);
-        else PyTuple_SET_ITEM(kinds, i, row);
-    }
-    return kinds;
-}
-
 static int fill(PyObject *module) {
     if (PyType_Ready(&Sentinel_Type) < 0) return -1;
     if (!(fj_null = sentinel(module, "NULL")) || !(fj_missing = sentinel(module, "MISSING"))) return -1;
-    PyObject *kinds = opaque_kinds();
-    if (!kinds || PyModule_AddObjectRef(module, "OPAQUE_KINDS", kinds) < 0) return -1;
-    Py_DECREF(kinds);
     if (fj_cache_init(module) < 0 || fj_view_init(module) < 0 || fj_hook_init(module) < 0) return -1;
     if (fj_compiled_init(module) < 0 || fj_generator_init(module) < 0) return -1;
     return fj_machine_init(module);

@@ -200,8 +200,9 @@ int fj_wanted(FJContext *c) {
 static PyObject *set_callback(PyObject **where, PyObject *callback) {
     if (callback != Py_None && !PyCallable_Check(callback))
         return PyErr_Format(PyExc_TypeError, "not callable: %R", callback);
-    Py_XSETREF(*where, callback == Py_None ? NULL : Py_NewRef(callback));
-    Py_RETURN_NONE;
+    PyObject *previous = *where;
+    *where = callback == Py_None ? NULL : Py_NewRef(callback);
+    return previous ? previous : Py_NewRef(Py_None);
 }
 
 static PyObject *set_miss(PyObject *self, PyObject *callback) {
@@ -225,15 +226,16 @@ static PyObject *set_tensor_types(PyObject *self, PyObject *types) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(types); i++)
         if (!PyType_Check(PyTuple_GET_ITEM(types, i)))
             return PyErr_Format(PyExc_TypeError, "not a tuple of classes: %R", types);
-    Py_XSETREF(tensor_types, Py_NewRef(types));
-    Py_RETURN_NONE;
+    PyObject *previous = tensor_types;
+    tensor_types = Py_NewRef(types);
+    return previous ? previous : PyTuple_New(0);
 }
 
 static PyMethodDef methods[] = {
-    {"set_miss", set_miss, METH_O, "set_miss(f): f(FrameView) -> whether a region was installed for it."},
-    {"set_reject", set_reject, METH_O, "set_reject(f): f(code, pc, key, program) hears of regions that failed at once."},
-    {"set_classify", set_classify, METH_O, "set_classify(f): f(code, globals) -> 0 never, 1 with a tensor, 2 always."},
-    {"set_tensor_types", set_tensor_types, METH_O, "set_tensor_types(classes): what counts as a tensor for classify."},
+    {"set_miss", set_miss, METH_O, "set_miss(f) -> previous: f(FrameView) -> whether a region was installed for it."},
+    {"set_reject", set_reject, METH_O, "set_reject(f) -> previous: f(code, pc, key, program) hears of regions that failed at once."},
+    {"set_classify", set_classify, METH_O, "set_classify(f) -> previous: f(code, globals) -> 0 never, 1 with a tensor, 2 always."},
+    {"set_tensor_types", set_tensor_types, METH_O, "set_tensor_types(classes) -> previous: what counts as a tensor for classify."},
     {NULL, NULL, 0, NULL},
 };
 
