@@ -118,7 +118,7 @@ static Py_ssize_t raw_length(PyObject *value) {
   return PyBytes_Check(value) ? PyBytes_GET_SIZE(value) : -1;
 }
 
-const int32_t *op_CHECK_LEN(Run &m, const int32_t *a) { return raw_length(m.reg(a[1])) == a[2] ? a + 3 : nullptr; }
+const int32_t *op_CHECK_LEN(Run &m, const int32_t *a) { return a[2] >= 0 && raw_length(m.reg(a[1])) == a[2] ? a + 3 : nullptr; }
 
 const int32_t *op_LOAD_LEN(Run &m, const int32_t *a) {
   Py_ssize_t n = raw_length(m.reg(a[2]));
@@ -169,7 +169,10 @@ const int32_t *op_CHECK_PY(Run &m, const int32_t *a) {
 }
 
 PyObject *instance_dict(PyObject *value) {
-  if (PyType_Check(value)) return reinterpret_cast<PyTypeObject *>(value)->tp_dict;
+  if (PyType_Check(value)) { // of a static type it cannot change, and 3.12 keeps it elsewhere
+    auto *type = reinterpret_cast<PyTypeObject *>(value);
+    return type->tp_flags & Py_TPFLAGS_HEAPTYPE ? type->tp_dict : nullptr;
+  }
   PyObject *dict = PyObject_GenericGetDict(value, nullptr);
   if (!dict) PyErr_Clear();
   Py_XDECREF(dict); // the instance keeps it

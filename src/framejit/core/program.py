@@ -106,7 +106,7 @@ TEXTS: dict[str, str] = {
     "CALLEE": "callee {0} slots={5} pc={1} returned: {result} pc={2}; then {6}", "RAISE": "raise {0} pc={1}",
     "BRANCH": "branch {0}: {1} else {2}",
 }  # fmt: skip
-BINARY_TEXT = ("+", "&", "//", "<<", "@", "*", "|", "**", "%", ">>", "-", "/", "^")
+BINARY_TEXT = ("+", "&", "//", "<<", "@", "*", "%", "|", "**", ">>", "-", "/", "^")
 COMPARE_TEXT = ("<", "<=", "==", "!=", ">", ">=")
 RESULT_TEXT = ("push", "push {4} for None", "drop", "truth", "bool")
 
