@@ -331,13 +331,10 @@ class _Attempt:
         return Outcome(template, tuple(mutated), draws_random(self.target, args, kwargs))
 
     def _take_fakes(self, changes: bool) -> None:
-        """Each operand's own fake, or a stand-in where one fake stands for several operands or will be changed."""
-        trace, seen = self.s.trace, set()
+        """Each operand's own fake, or a stand-in where a shared one would be changed."""
+        trace = self.s.trace
         for value in self.nodes:
-            fake = value.fake
-            if trace.share_fakes and (changes or id(fake) in seen):
-                fake = _stand_in(fake)
-            seen.add(id(fake))
+            fake = _stand_in(value.fake) if changes and trace.share_fakes else value.fake
             self.fakes.append(fake)
             self.table[value.node] = fake
             if changes and not trace.share_fakes:
@@ -373,10 +370,10 @@ class _Attempt:
 
     def _template(self, result: Any) -> Any:
         if isinstance(result, torch.Tensor):
-            for index, fake in enumerate(self.fakes):
-                if result is fake:
-                    return Same(index)
-            return self._fresh(result)
+            found = [index for index, fake in enumerate(self.fakes) if result is fake]
+            if len(found) > 1:  # one fake stands for several operands
+                raise Retrace("unshared_fakes")
+            return Same(found[0]) if found else self._fresh(result)
         if isinstance(result, torch.Size):
             if not all(type(size) is int for size in result):
                 self.s.unsupported(R.DYNAMIC_SHAPE_OPERATOR, self.target)
@@ -419,7 +416,7 @@ def _version(fake: torch.Tensor) -> int | None:
 
 def _stand_in(fake: torch.Tensor) -> torch.Tensor:
     """Another fake tensor with the same metadata, which may be changed; called under the fake mode."""
-    if fake.layout is not torch.strided or fake.is_conj() or fake.is_neg() or (fake._is_view() and fake.requires_grad):
+    if fake.layout is not torch.strided or fake.is_conj() or fake.is_neg():
         raise Retrace("unshared_fakes")
     new = torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype, device=fake.device)
     if fake.requires_grad:
@@ -427,6 +424,8 @@ def _stand_in(fake: torch.Tensor) -> torch.Tensor:
         if not fake.is_leaf:
             with torch.enable_grad():
                 new = new.clone()
-            if new.stride() != fake.stride():
-                raise Retrace("unshared_fakes")
+                if fake._is_view() or new.stride() != fake.stride():
+                    extent = 1 + sum((size - 1) * stride for size, stride in zip(fake.shape, fake.stride()) if size)
+                    base = torch.empty((extent,), dtype=fake.dtype, device=fake.device, requires_grad=True).clone()
+                    new = base.as_strided(fake.shape, fake.stride())
     return new
