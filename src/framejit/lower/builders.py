@@ -13,7 +13,7 @@ from framejit.core.heap import MISSING
 from framejit.core.program import EMPTY
 from framejit.core.value import FALSE, NONE, Const, Ref
 from framejit.lower.materialize import CONTENTS, DICT_FIELD, ITEMS, Materializer, builder
-from framejit.objects import dict_view, exception, function, generator, iterator
+from framejit.objects import exception, function, generator
 
 
 @builder(list)
@@ -136,13 +136,5 @@ def finished() -> Iterator[None]:
     return spent
 
 
-def _rebuilt(m: Materializer, ref: Ref) -> int:
-    function, values = REBUILD[ref.cls](m.heap, ref)
-    return m.call(function, *(m.value(value) for value in values))
-
-
 HEAP_TYPE = 1 << 9
-REBUILD: dict[type, Any] = {**dict.fromkeys(iterator.ROWS, iterator.rebuild), **dict.fromkeys(dict_view.VIEWS, dict_view.rebuild_view)}
-for _kind in REBUILD:
-    builder(_kind)(_rebuilt)
 builder(BaseException)(_exception)

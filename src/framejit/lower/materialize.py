@@ -17,6 +17,7 @@ from framejit.core.trace import Trace
 from framejit.core.value import Const, Lazy, Node, Null, Number, Pack, Ref, Value
 from framejit.lower.guards import Head
 from framejit.lower.pack import Instruction, Label, Packer
+from framejit.objects.rebuild import REBUILDERS, rebuild
 
 ITEMS = Heap.ITEMS
 RAISED, CONTENTS, DICT_FIELD = ("raised",), ("contents",), ("dict",)
@@ -185,6 +186,9 @@ class Materializer:
         found = BUILDERS.get(cls)
         if found is not None:
             return found(self, ref)
+        if cls in REBUILDERS:
+            function, values = rebuild(self.heap, ref)
+            return self.call(function, *(self.value(value) for value in values))
         return self.instance(ref)
 
     def _empty(self, cls: type) -> int:
@@ -272,7 +276,7 @@ class Materializer:
 
     def _break_cycle(self, cycle: list[Value]) -> None:
         containers = [value for value in cycle if isinstance(value, Ref)]
-        if any(value in self.early or value.cls not in BUILDERS for value in containers):
+        if any(value in self.early or not (value.cls in BUILDERS or value.cls in REBUILDERS) for value in containers):
             return  # instances are made bare in any case
         for value in containers:
             if value.cls in (list, dict, set, types.CellType):
