@@ -44,10 +44,10 @@ from framejit.lower.guards import Note
 from framejit.lower.region import Lowering
 from framejit.objects import deque_, nn_module
 from framejit.reasons import R
-from framejit.rules import builtins_, nn, slots, user
+from framejit.rules import builtins_, inspection, nn, slots, user
 from framejit.shapes import shape_guards
 
-assert all((ops, ops_calls, builtins_, slots, user, nn, deque_, nn_module))  # imported for their rows
+assert all((ops, ops_calls, builtins_, slots, user, nn, inspection, deque_, nn_module))  # imported for their rows
 MODE_NATIVE = 1
 RETRACES = 32  # how often one capture may start over
 IDLE_REGIONS = 24  # so many regions without an operator, and none with, mean that the code computes no tensors

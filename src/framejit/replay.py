@@ -18,7 +18,7 @@ Graph = Callable[..., Sequence[Any]]
 def prepare(graph: Graph, trace: Trace, inputs: Sequence[Input], in_order: bool) -> tuple[Graph, int]:
     """The callable for CALL_GRAPH and its flags."""
     flags = REPLAY
-    if trace.flags.get("mutates") and in_order:
+    if trace.flags.get("mutates_inputs") and in_order:
         changed = [index for index, entry in enumerate(inputs) if entry.node.meta.get("mutated")]
         if changed and _can_restore([inputs[index] for index in changed]):
             graph = _saving_inputs(graph, tuple(changed))

@@ -33,6 +33,8 @@ def _acts(node: torch.fx.Node) -> bool:
     """Whether an operator does more than give a result."""
     if node.op == "placeholder":
         return False
+    if node.meta.get("acts"):
+        return True
     return node.target in MODE_SETTERS or mutates(node.target, node.args, node.kwargs) or draws_random(node.target, node.args, node.kwargs)
 
 

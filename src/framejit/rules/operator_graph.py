@@ -24,7 +24,7 @@ from framejit.core.trace import Trace, meta_key
 from framejit.core.value import NONE, Const, Node, Number, Pack, Ref, Value
 from framejit.reasons import R
 from framejit.rules import torch_state
-from framejit.rules.operator_facts import draws_random, mutates, takes_numbers
+from framejit.rules.operator_facts import TRAINING_FLAG, draws_random, mutates, takes_numbers
 
 LITERALS = frozenset({
     int, float, bool, complex, str, type(None), type(Ellipsis), torch.dtype, torch.device, torch.layout,
@@ -217,14 +217,18 @@ def _append(
     example = result.fake if type(result) is Fresh else None
     node = trace.node(op, target, args, kwargs, example, s.where())  # type: ignore[attr-defined]
     if outcome.random:
+        node.meta["acts"] = True
         trace.flag("random")
     if outcome.mutated:
+        node.meta["acts"] = True
         _mutate(trace, nodes, outcome.mutated)
     if type(result) is Fresh:
         return _tensor(node, result, nodes)
     if type(result) is Literal:
         if not outcome.mutated:  # called for an effect that is not seen here
+            node.meta["acts"] = True
             trace.flag("mutates")
+            trace.flag("mutates_inputs")
         return NONE if result.obj is None else s.wrap(result.obj)
     node.meta["example_value"] = _example(result, nodes)
     return _result(s, node, result, nodes)
@@ -274,7 +278,9 @@ def _mutate(trace: Trace, nodes: list[Node], mutated: tuple[tuple[int, Any, int]
     trace.flag("mutates")
     for index, fake, meta in mutated:
         value = nodes[index]
-        if value.node.meta.get("storage", value.node).op == "placeholder":
+        root = value.node.meta.get("storage", value.node)
+        if root.op == "placeholder":
+            root.meta["mutated"] = True
             trace.flag("mutates_inputs")
         if fake is not None:
             if "storage" in value.node.meta:  # views of it change along
@@ -327,7 +333,8 @@ class _Attempt:
                 changed = trace.share_fakes and changes and meta != metas[index]
                 mutated.append((index, fake if changed else None, meta if changed else 0))
         if changes and not mutated:  # running statistics: changed without a new version
-            mutated = [(index, None, 0) for index in range(len(self.fakes))]
+            nodes = set(args[1:3]) if self.target in TRAINING_FLAG else self.table.keys()
+            mutated = [(index, None, 0) for index, node in enumerate(self.table) if node in nodes]
         return Outcome(template, tuple(mutated), draws_random(self.target, args, kwargs))
 
     def _take_fakes(self, changes: bool) -> None:

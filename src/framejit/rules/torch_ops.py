@@ -21,9 +21,12 @@ from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace, _Ops
 from framejit import interop
 from framejit.core.services import Services
 from framejit.core.value import FALSE, Const, Node, Pack, Ref, Value, bool_const
+from framejit.objects import torch_constants
 from framejit.objects.tensor import is_tensor_like
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, Handler, handler, pure
+
+assert torch_constants  # imported for its models
 
 # Methods whose result follows from the metadata that the guard on an input covers.
 METADATA_METHODS = (
