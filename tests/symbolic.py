@@ -14,8 +14,9 @@ from framejit.core.state import ExitKind
 from framejit.core.value import Const, Lazy, Node, Number, Pack, Ref, Value
 from framejit.interp import ops, ops_calls  # noqa: F401 - the handlers of instructions
 from framejit.interp.machine import Interpreter, Start
-from framejit.objects import dict_view, iterator
-from framejit.rules import builtins_, slots  # noqa: F401 - the tables of callables
+from framejit.objects import dict_view
+from framejit.objects.rebuild import REBUILDERS, rebuild
+from framejit.rules import builtins_, slots, stdlib  # noqa: F401 - the tables of callables
 
 EMPTY = object()
 DICT_FIELD = ("dict",)
@@ -66,9 +67,8 @@ class Realizer:
 
     def ref(self, v: Ref) -> Any:
         cls = v.cls
-        rows = iterator.rebuild(self.heap, v) if cls in iterator.ROWS else dict_view.rebuild_view(self.heap, v) if cls in dict_view.VIEWS else None
-        if rows is not None:
-            function, args = rows
+        if cls in REBUILDERS:
+            function, args = rebuild(self.heap, v)
             return self.made.setdefault(id(v), function(*map(self.value, args)))
         fields = self.heap.fields_of(v)
         if issubclass(cls, deque):

@@ -13,6 +13,7 @@ from framejit.objects import dict_, iterator, set_
 from framejit.objects.dict_ import full, hash_key, key_in, lookup
 from framejit.objects.method import method
 from framejit.objects.model import Model, model
+from framejit.objects.rebuild import REBUILDERS, Field, Rebuild
 
 SOURCE = ("source",)
 _ORDERED: OrderedDict[Any, Any] = OrderedDict()
@@ -163,13 +164,14 @@ for _name in ("get", "keys", "values", "items", "copy"):
     method(vars(MappingProxyType)[_name], "*args **")(_forward(_name))
 
 
-def rebuild_view(s_heap: Any, ref: Ref) -> tuple[Any, list[Value]]:
-    """A callable and its arguments that make the real view or proxy."""
-    of = s_heap.fields_of(ref)[SOURCE]
-    if ref.cls is MappingProxyType:
-        return MappingProxyType, [of]
-    kind = OrderedDict if issubclass(of.cls, OrderedDict) else dict
-    return getattr(kind, VIEWS[ref.cls]), [of]
+def _rebuild(view: type, ordered: bool) -> Rebuild:
+    def rebuild(get: Field) -> tuple[Any, list[Value]]:
+        return getattr(OrderedDict if ordered else dict, VIEWS[view]), [get("source")]
+
+    return rebuild
 
 
+REBUILDERS[MappingProxyType] = lambda get: (MappingProxyType, [get("source")])
+for _view in VIEWS:
+    REBUILDERS[_view] = _rebuild(_view, _view.__name__.startswith("odict"))
 _register()

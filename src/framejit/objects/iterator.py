@@ -1,7 +1,6 @@
 """Iterators of C types: virtual objects of their real class, advanced by tables, and rebuilt where one survives the region.
 
-A row has `advance(s, ref)`, the next value or None at the end, and `rebuild(get)`, given a reader of fields: a callable and
-the values to call it with, which together make the real iterator in the same state.
+A row is `advance(s, ref)`: the next value, or None at the end.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ import functools
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from framejit.core.errors import Raised
-from framejit.core.heap import Heap
+from framejit.core.heap import MISSING, Heap
 from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Pack, Ref, Value
@@ -21,27 +20,12 @@ from framejit.objects import dict_, list_, set_, tuple_
 from framejit.objects.fold import constant
 from framejit.objects.model import Model, model
 from framejit.objects.protocol import next_or_none
+from framejit.objects.rebuild import REBUILDERS, Field, Rebuild
 from framejit.reasons import R
 
-Field = Callable[[str], Any]
 Advance = Callable[[Services, Ref], "Value | None"]
-Rebuild = Callable[[Field], "tuple[Any, list[Value]]"]
 
-
-class Row(NamedTuple):
-    """How iterators of one type move on and are made real."""
-
-    advance: Advance
-    rebuild: Rebuild
-
-
-ROWS: dict[type, Row] = {}
-
-
-def rebuild(heap: Heap, ref: Ref) -> tuple[Any, list[Value]]:
-    """A callable and its arguments that make the real iterator in the state of the virtual one."""
-    fields = heap.fields_of(ref)
-    return ROWS[ref.cls].rebuild(lambda name: fields.get((name,)))
+ROWS: dict[type, Advance] = {}
 
 
 class IteratorModel(Model):
@@ -62,7 +46,7 @@ class IteratorModel(Model):
         """The next value, None at the end."""
         if not isinstance(v, Ref) or v.path is not None:
             return s.unsupported(R.UNKNOWN_ITERATOR, v)
-        return ROWS[v.cls].advance(s, v)
+        return ROWS[v.cls](s, v)
 
     def next(self, s: Services, v: Value) -> Value:
         found = self.advance(s, v)
@@ -76,22 +60,23 @@ def iterator(kind: type, rebuild_: Rebuild) -> Callable[[Advance], Advance]:
     """Register the row of an iterator type."""
 
     def register(advance: Advance) -> Advance:
-        if kind not in ROWS:
-            model(kind)(IteratorModel)
-        ROWS[kind] = Row(advance, rebuild_)
+        model(kind)(IteratorModel)
+        ROWS[kind] = advance
+        REBUILDERS[kind] = rebuild_
         return advance
 
     return register
 
 
 def field(s: Services, ref: Ref, name: str) -> Any:
-    """A field of a virtual iterator."""
-    return s.heap.get(ref, (name,))
+    """A field of a virtual iterator; None if it was never written or is empty again."""
+    found = s.heap.get(ref, (name,))
+    return None if found is MISSING else found
 
 
 def put(s: Services, ref: Ref, name: str, value: Any) -> None:
-    """Write a field of a virtual iterator."""
-    s.heap.set(ref, (name,), value)
+    """Write a field of a virtual iterator; None empties it."""
+    s.heap.set(ref, (name,), MISSING if value is None else value)
 
 
 def number(s: Services, ref: Ref, name: str) -> int:
@@ -290,8 +275,8 @@ def _dict_advance(backwards: bool) -> Advance:
         if place < 0:
             s.raise_error(RuntimeError, "dictionary changed size during iteration")
         if entries is not seen:
-            mutated = "OrderedDict mutated during iteration" if issubclass(source.cls, OrderedDict) else "dictionary changed size during iteration"
-            _check_size(s, ref, entries, seen, mutated)
+            changed = "OrderedDict mutated" if issubclass(source.cls, OrderedDict) else "dictionary changed size"
+            _check_size(s, ref, entries, seen, f"{changed} during iteration")
         if place >= len(entries):
             put(s, ref, "source", NONE)
             return None
@@ -438,4 +423,4 @@ def _filter(s: Services, ref: Ref) -> Value | None:
     return None
 
 
-__all__ = ["BACKWARD", "FORWARD", "ROWS", "CallableIterator", "advanced", "field", "iterator", "put", "rebuild"]
+__all__ = ["BACKWARD", "FORWARD", "ROWS", "CallableIterator", "advanced", "field", "iterator", "put"]

@@ -411,7 +411,10 @@ def text(s: Services, value: Value, function: Callable[[Any], str]) -> Value:
             if len(parts) == 1:
                 return s.repr(args.items[0]) if issubclass(value.cls, KeyError) else s.str(args.items[0])
             return Const(f"({', '.join(parts)})" if parts else "")
-    return s.unsupported(R.OPAQUE_OPERATION, value, function.__name__)
+    found = type_lookup(s, value.cls, "__repr__")
+    if found is object.__repr__:
+        return s.unsupported(R.OPAQUE_OPERATION, value, function.__name__)
+    return s.call(Const(found), [value])
 
 
 @model(object)

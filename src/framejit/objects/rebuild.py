@@ -1,0 +1,25 @@
+"""How virtual objects of C types are made real: a callable and the values to call it with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from framejit.core.heap import MISSING, Heap
+from framejit.core.value import Ref, Value
+
+Field = Callable[[Any], Any]
+Rebuild = Callable[[Field], "tuple[Any, list[Value]]"]
+
+REBUILDERS: dict[type, Rebuild] = {}
+
+
+def rebuild(heap: Heap, ref: Ref) -> tuple[Any, list[Value]]:
+    """A callable and its arguments, which make the real object in the state of the virtual one."""
+    fields = heap.fields_of(ref)
+
+    def get(name: Any) -> Any:
+        found = fields.get((name,) if isinstance(name, str) else name)
+        return None if found is MISSING else found
+
+    return REBUILDERS[ref.cls](get)

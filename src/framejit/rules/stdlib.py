@@ -1,0 +1,475 @@
+"""Functions of the standard library that are written in C, or that capture treats as a whole."""
+
+from __future__ import annotations
+
+import cmath
+import collections
+import copy
+import functools
+import itertools
+import math
+import operator
+import random
+import re
+import time
+import types
+import warnings
+from typing import Any
+
+from framejit.core.heap import MISSING
+from framejit.core.services import Pending, Services
+from framejit.core.value import FALSE, NONE, Const, Node, Number, Pack, Value, bool_const
+from framejit.lib import functools_ as lib_functools
+from framejit.objects import callables, dict_, itertools_, slice_
+from framejit.objects.fold import FOLDABLE, ConstantModel, fold, run, unwrap
+from framejit.objects.model import model
+from framejit.objects.protocol import next_or_none
+from framejit.reasons import R
+from framejit.rules.builtins_ import wrong_arguments
+from framejit.rules.registry import HANDLERS, Handler, handler, pure, signature
+
+# -- operator -----------------------------------------------------------------------------------------------------------
+
+BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
+    "and_": "&", "or_": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
+    "iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ifloordiv": "//=", "imod": "%=", "ipow": "**=", "imatmul": "@=",
+    "iand": "&=", "ior": "|=", "ixor": "^=", "ilshift": "<<=", "irshift": ">>=",
+}  # fmt: skip
+COMPARE = {"lt": "<", "le": "<=", "eq": "==", "ne": "!=", "gt": ">", "ge": ">="}
+UNARY = {"neg": "-", "pos": "+", "invert": "~"}
+
+
+def exactly(count: int, target: Any) -> Any:
+    """Adapt `f(s, a, b …)` of a function that takes exactly `count` positional arguments."""
+
+    def adapt(function: Any) -> Handler:
+        def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+            if kwargs or len(args) != count:
+                return wrong_arguments(s, target, args, kwargs)
+            return function(s, *args)  # type: ignore[no-any-return]
+
+        return call
+
+    return adapt
+
+
+def _binary(symbol: str) -> Any:
+    return lambda s, left, right: s.binary(symbol, left, right)
+
+
+def _compare(symbol: str) -> Any:
+    return lambda s, left, right: s.compare(symbol, left, right)
+
+
+def _unary(symbol: str) -> Any:
+    return lambda s, v: s.unary(symbol, v)
+
+
+def _setitem(s: Services, container: Value, key: Value, new: Value) -> Value:
+    s.setitem(container, key, new)
+    return NONE
+
+
+def _delitem(s: Services, container: Value, key: Value) -> Value:
+    s.delitem(container, key)
+    return NONE
+
+
+def _index(s: Services, v: Value) -> Value:
+    v = s.force(v)
+    return v if isinstance(v, Number) and v.cls is int else Const(slice_.index(s, v))
+
+
+OPERATORS: dict[str, tuple[int, Any]] = {
+    **{name: (2, _binary(symbol)) for name, symbol in BINARY.items()},
+    **{name: (2, _compare(symbol)) for name, symbol in COMPARE.items()},
+    **{name: (1, _unary(symbol)) for name, symbol in UNARY.items()},
+    "getitem": (2, lambda s, container, key: s.getitem(container, key)),
+    "setitem": (3, _setitem), "delitem": (2, _delitem),
+    "contains": (2, lambda s, container, item: s.contains(container, item)),
+    "concat": (2, _binary("+")), "iconcat": (2, _binary("+=")),
+    "not_": (1, lambda s, v: bool_const(not s.truth(v))),
+    "truth": (1, lambda s, v: bool_const(s.truth(v))),
+    "is_": (2, lambda s, left, right: bool_const(s.is_same(left, right))),
+    "is_not": (2, lambda s, left, right: bool_const(not s.is_same(left, right))),
+    "abs": (1, lambda s, v: s.call(Const(abs), [v])),
+    "index": (1, _index),
+}  # fmt: skip
+for _name, (_count, _function) in OPERATORS.items():
+    _target = getattr(operator, _name)
+    handler(_target)(exactly(_count, _target)(_function))
+
+
+def _constant_object(kind: type) -> None:
+    def make(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return fold(s, kind, args, kwargs)
+
+    HANDLERS[kind] = make
+
+
+for _kind in (operator.itemgetter, operator.attrgetter, operator.methodcaller):
+    _constant_object(_kind)
+
+# -- math ---------------------------------------------------------------------------------------------------------------
+
+
+def _mathematical(function: Any) -> Handler:
+    name = f"__{function.__name__}__" if function in (math.floor, math.ceil, math.trunc) else ""
+
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+        if name and len(args) == 1:
+            v = s.force(args[0])
+            if isinstance(v, Number) and v.cls is int:
+                return v
+            if not isinstance(v, (Const, Number)) or type(getattr(v, "obj", 0)) not in FOLDABLE:
+                method = s.special(v, name)
+                if method is not None:
+                    return s.call(method)
+        return fold(s, function, [_number(s, arg) for arg in args], {key: _number(s, arg) for key, arg in kwargs.items()})
+
+    return call
+
+
+def _number(s: Services, v: Value) -> Value:
+    """A constant number as C's math functions see the value."""
+    v = unwrap(s, v)
+    if isinstance(v, (Const, Number)):
+        return v
+    if isinstance(v, Node):
+        return Const(s.constant(s.call(Const(float), [v])))
+    for name in ("__float__", "__index__"):
+        method = s.special(v, name)
+        if method is not None:
+            return s.call(method)
+    return v
+
+
+_OF_ITERABLES = (math.prod, math.fsum, math.dist, math.hypot)
+for _function in (*vars(math).values(), *vars(cmath).values()):
+    if isinstance(_function, types.BuiltinFunctionType) and _function not in _OF_ITERABLES:
+        handler(_function)(_mathematical(_function))
+
+
+@handler(math.prod)
+@signature("iterable / start=")
+def prod(s: Services, iterable: Value, start: Value | None) -> Value:
+    total = Const(1) if start is None else start
+    for item in s.unpack(iterable):
+        total = s.binary("*", total, item)
+    return total
+
+
+@handler(math.fsum)
+@signature("iterable /")
+def fsum(s: Services, iterable: Value) -> Value:
+    return run(s, math.fsum, [s.constant(_number(s, item)) for item in s.unpack(iterable)])
+
+
+@handler(math.hypot)
+def hypot(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return fold(s, math.hypot, [_number(s, arg) for arg in args], kwargs)
+
+
+@handler(math.dist)
+@signature("p q /")
+def dist(s: Services, p: Value, q: Value) -> Value:
+    return run(s, math.dist, *[[s.constant(_number(s, item)) for item in s.unpack(point)] for point in (p, q)])
+
+
+# -- functools, collections -----------------------------------------------------------------------------------------------
+
+
+@handler(functools.partial)
+def partial(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return callables.new_partial(s, args, kwargs)
+
+
+@handler(functools.reduce)
+@signature("function iterable initial= /")
+def reduce(s: Services, function: Value, iterable: Value, initial: Value | None) -> Value:
+    source = s.iter(iterable)
+    total = initial if initial is not None else next_or_none(s, source)
+    if total is None:
+        return s.raise_error(TypeError, "reduce() of empty iterable with no initial value")
+    while (item := next_or_none(s, source)) is not None:
+        total = s.call(function, [total, item])
+    return total
+
+
+@handler(functools.cmp_to_key)
+def cmp_to_key(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+    return s.tail_call(Const(lib_functools.cmp_to_key), args, kwargs)
+
+
+@handler(collections._count_elements)  # type: ignore[attr-defined]
+@signature("mapping iterable /")
+def count_elements(s: Services, mapping: Value, iterable: Value) -> Value:
+    get = s.getattr(mapping, "get")
+    source = s.iter(iterable)
+    while (item := next_or_none(s, source)) is not None:
+        s.setitem(mapping, item, s.binary("+", s.call(get, [item, Const(0)]), Const(1)))
+    return NONE
+
+
+# -- itertools --------------------------------------------------------------------------------------------------------------
+
+
+def _new(s: Services, kind: type, **fields: Any) -> Value:
+    return s.heap.new(kind, {(name,): value for name, value in fields.items() if value is not None})
+
+
+@handler(itertools.count)
+@signature("start= step=")
+def count(s: Services, start: Value | None, step: Value | None) -> Value:
+    return _new(s, itertools.count, value=start or Const(0), step=step or Const(1))
+
+
+@handler(itertools.repeat)
+@signature("object times=")
+def repeat(s: Services, obj: Value, times: Value | None) -> Value:
+    left = Const(-1) if times is None else Const(max(slice_.index(s, times), 0))
+    return _new(s, itertools.repeat, object=obj, left=left)
+
+
+@handler(itertools.chain)
+def chain(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if kwargs:
+        return wrong_arguments(s, itertools.chain, args, kwargs)
+    return _new(s, itertools.chain, outer=s.iter(Pack(tuple, tuple(args))), active=NONE)
+
+
+@handler(itertools.chain.from_iterable)
+@signature("iterable /")
+def chain_from(s: Services, iterable: Value) -> Value:
+    return _new(s, itertools.chain, outer=s.iter(iterable), active=NONE)
+
+
+@handler(itertools.cycle)
+@signature("iterable /")
+def cycle(s: Services, iterable: Value) -> Value:
+    return _new(s, itertools.cycle, source=s.iter(iterable), saved=Pack(tuple, ()), index=Const(0))
+
+
+@handler(itertools.islice)
+def islice(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if kwargs or not 2 <= len(args) <= 4:
+        return wrong_arguments(s, itertools.islice, args, kwargs)
+    bounds = slice_.real_slice(s, slice_.make_slice(s, args[1:]))
+    run(s, itertools.islice, (), bounds.start, bounds.stop, bounds.step)
+    start, step = bounds.start or 0, bounds.step or 1
+    done = Const(0)
+    return _new(s, itertools.islice, source=s.iter(args[0]), done=done, next=Const(start), stop=Const(bounds.stop), step=Const(step))
+
+
+@handler(itertools.accumulate)
+@signature("iterable func= initial=")
+def accumulate(s: Services, iterable: Value, function: Value | None, initial: Value | None) -> Value:
+    given = None if initial is None or s.force(initial).cls is type(None) else initial
+    plain = NONE if function is None or s.force(function).cls is type(None) else function
+    return _new(s, itertools.accumulate, source=s.iter(iterable), function=plain, initial=given)
+
+
+@handler(itertools.takewhile)
+@signature("predicate iterable /")
+def takewhile(s: Services, function: Value, iterable: Value) -> Value:
+    return _new(s, itertools.takewhile, function=function, source=s.iter(iterable), stopped=FALSE)
+
+
+@handler(itertools.dropwhile)
+@signature("predicate iterable /")
+def dropwhile(s: Services, function: Value, iterable: Value) -> Value:
+    return _new(s, itertools.dropwhile, function=function, source=s.iter(iterable), started=FALSE)
+
+
+@handler(itertools.filterfalse)
+@signature("function iterable /")
+def filterfalse(s: Services, function: Value, iterable: Value) -> Value:
+    return _new(s, itertools.filterfalse, function=function, source=s.iter(iterable))
+
+
+@handler(itertools.starmap)
+@signature("function iterable /")
+def starmap(s: Services, function: Value, iterable: Value) -> Value:
+    return _new(s, itertools.starmap, function=function, source=s.iter(iterable))
+
+
+@handler(itertools.compress)
+@signature("data selectors")
+def compress(s: Services, data: Value, selectors: Value) -> Value:
+    return _new(s, itertools.compress, source=s.iter(data), selectors=s.iter(selectors))
+
+
+@handler(itertools.pairwise)
+@signature("iterable /")
+def pairwise(s: Services, iterable: Value) -> Value:
+    return _new(s, itertools.pairwise, source=s.iter(iterable))
+
+
+@handler(itertools.zip_longest)
+def zip_longest(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if set(kwargs) - {"fillvalue"}:
+        return wrong_arguments(s, itertools.zip_longest, args, kwargs)
+    sources = Pack(tuple, tuple(s.iter(arg) for arg in args))
+    return _new(s, itertools.zip_longest, sources=sources, fill=kwargs.get("fillvalue", NONE))
+
+
+@handler(itertools.groupby)
+@signature("iterable key=")
+def groupby(s: Services, iterable: Value, key: Value | None) -> Value:
+    function = NONE if key is None or s.force(key).cls is type(None) else key
+    return _new(s, itertools.groupby, source=s.iter(iterable), function=function)
+
+
+@handler(itertools.product)
+def product(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if set(kwargs) - {"repeat"}:
+        return wrong_arguments(s, itertools.product, args, kwargs)
+    times = slice_.index(s, kwargs["repeat"]) if "repeat" in kwargs else 1
+    ref = s.heap.new(itertools.product)
+    itertools_.places(s, ref, itertools.product, [tuple(s.unpack(arg)) for arg in args] * times)
+    return ref
+
+
+def _combinatoric(kind: type) -> None:
+    @handler(kind)
+    @signature("iterable r=" if kind is itertools.permutations else "iterable r")
+    def make(s: Services, iterable: Value, size: Value | None) -> Value:
+        pool = tuple(s.unpack(iterable))
+        many = len(pool) if size is None or s.force(size).cls is type(None) else slice_.index(s, size)
+        if many < 0:
+            s.raise_error(ValueError, "r must be non-negative")
+        ref = s.heap.new(kind)
+        itertools_.places(s, ref, kind, [pool], many)
+        return ref
+
+
+for _kind in (itertools.permutations, itertools.combinations, itertools.combinations_with_replacement):
+    _combinatoric(_kind)
+
+# -- re: patterns and matches are constants -----------------------------------------------------------------------------------
+
+
+@model(re.Pattern, re.Match)
+class PatternModel(ConstantModel):
+    """Compiled patterns and their matches."""
+
+    __slots__ = ()
+
+    def getitem(self, s: Services, v: Value, key: Value) -> Value:
+        return run(s, s.constant(v).__getitem__, s.constant(key))
+
+    def truth(self, s: Services, v: Value) -> bool | None:
+        return True
+
+    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
+        kind = type(found)
+        if kind in (types.MemberDescriptorType, types.GetSetDescriptorType):
+            return s.wrap(getattr(s.constant(v), name))
+        return None
+
+
+pure((re.compile, re.match, re.search, re.fullmatch, re.sub, re.subn, re.split, re.findall, re.escape))
+for _kind in (re.Pattern, re.Match):
+    pure(
+        found
+        for name, found in vars(_kind).items()
+        if isinstance(found, types.MethodDescriptorType) and name not in ("finditer", "scanner")
+    )
+
+# -- copy -----------------------------------------------------------------------------------------------------------------------
+
+ATOMIC = {*FOLDABLE, *copy._deepcopy_dispatch} - {list, tuple, dict, types.MethodType}  # type: ignore[attr-defined]
+
+
+@handler(copy.copy)
+@signature("x")
+def shallow_copy(s: Services, v: Value) -> Value:
+    v = s.force(v)
+    if v.cls in ATOMIC or isinstance(v, Const) or v.cls in (tuple, frozenset):
+        return v
+    if v.cls in (list, dict, set):
+        return s.call(s.getattr(v, "copy"))
+    method = s.special(v, "__copy__")
+    if method is not None:
+        return s.call(method)
+    return _copied_object(s, v, None)
+
+
+@handler(copy.deepcopy)
+@signature("x memo=")
+def deep_copy(s: Services, v: Value, memo: Value | None) -> Value:
+    if memo is not None and s.force(memo).cls is not type(None):
+        return s.unsupported(R.OPAQUE_CALL, copy.deepcopy, "a memo")
+    return _deep(s, v, {})
+
+
+def _deep(s: Services, v: Value, memo: dict[Value, Value]) -> Value:
+    v = s.force(v)
+    if v in memo:
+        return memo[v]
+    if isinstance(v, Const) or v.cls in ATOMIC:
+        return v
+    if v.cls is tuple and isinstance(v, Pack):
+        items = tuple(_deep(s, item, memo) for item in v.items)
+        return v if all(a is b for a, b in zip(items, map(s.force, v.items))) else Pack(tuple, items)
+    if v.cls is list:
+        made = s.call(Const(list))
+        memo[v] = made
+        for item in s.unpack(v):
+            s.call_method(made, "append", [_deep(s, item, memo)])
+        return made
+    if v.cls is dict:
+        made = s.call(Const(dict))
+        memo[v] = made
+        for key, item in list(dict_.full(s, v).values()):  # type: ignore[arg-type]
+            s.setitem(made, _deep(s, key, memo), _deep(s, item, memo))
+        return made
+    if v.cls is set:
+        return s.call(s.getattr(v, "copy")) if all(isinstance(s.force(m), Const) for m in s.unpack(v)) else s.unsupported(R.OPAQUE_CALL, v)
+    if s.special(v, "__deepcopy__") is not None:
+        return s.unsupported(R.OPAQUE_CALL, copy.deepcopy, f"__deepcopy__ of {v.cls.__name__}")
+    return _copied_object(s, v, memo)
+
+
+def _copied_object(s: Services, v: Value, memo: dict[Value, Value] | None) -> Value:
+    """An instance copied by object.__reduce_ex__: its instance dict, no slots."""
+    cls = v.cls
+    plain = s.type_lookup(cls, "__reduce_ex__") is object.__reduce_ex__ and s.type_lookup(cls, "__reduce__") is object.__reduce__
+    get_state, set_state = s.type_lookup(cls, "__getstate__"), s.type_lookup(cls, "__setstate__")
+    states = get_state is not object.__getstate__ or set_state is not MISSING  # type: ignore[attr-defined]
+    namespace = s.dict_of(v)
+    slots = any("__slots__" in vars(base) and vars(base)["__slots__"] for base in cls.__mro__)
+    if not plain or states or namespace is None or slots or issubclass(cls, (list, dict, set, tuple, int, str, float, BaseException)):
+        return s.unsupported(R.OPAQUE_CALL, copy.copy, f"an instance of {cls.__name__}")
+    made = s.call(Const(object.__new__), [Const(cls)])
+    if memo is not None:
+        memo[v] = made
+    target = s.dict_of(made)
+    assert target is not None
+    for name, (key, item) in list(dict_.full(s, namespace).items()):
+        dict_.store(s, target, name, item if memo is None else _deep(s, item, memo), key)
+    return made
+
+
+# -- the world outside ------------------------------------------------------------------------------------------------------------
+
+
+@handler(warnings.warn, warnings.warn_explicit)
+def warn(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return s.unsupported(R.OUTPUT)
+
+
+@handler(*(found for found in vars(time).values() if isinstance(found, types.BuiltinFunctionType)))
+def look_at_clock(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return s.unsupported(R.OPAQUE_CALL, time)
+
+
+def _draw(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return s.unsupported(R.RANDOM_STATE)
+
+
+for _owner in (random.Random, random.Random.__base__):
+    for _name, _found in vars(_owner).items():
+        if not _name.startswith("__") and isinstance(_found, (types.FunctionType, types.MethodDescriptorType)) and _found not in HANDLERS:
+            HANDLERS[_found] = _draw
