@@ -34,12 +34,13 @@ class Frame(Pending):
         """The instruction the frame stands at."""
         return self.code.instructions[self.index]
 
-    def state(self, parent: FrameState | None, waits: bool, handled: Value | None) -> FrameState:
-        """A snapshot; `waits` for a frame whose callee is running."""
+    def state(self, parent: FrameState | None, callee: Frame | None, handled: Value | None) -> FrameState:
+        """A snapshot; `callee` is the frame whose result this one waits for."""
         ins = self.instr
+        phase, result, extra = (Phase.RETRY, Result.PUSH, None) if callee is None else (Phase.RETURNS, callee.result, callee.extra)
         return FrameState(
             self.real_code, self.func, ins.pc, tuple(self.slots), tuple(self.stack),
-            Phase.RETURNS if waits else Phase.RETRY, ins.next_pc, self.result, self.extra, handled, parent,
+            phase, ins.next_pc, result, extra, handled, parent,
         )  # fmt: skip
 
     def __str__(self) -> str:

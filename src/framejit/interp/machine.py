@@ -151,10 +151,8 @@ class Interpreter:
         if self.trace.tainted:
             raise Retrace(("break", self.steps)) from None
         state: FrameState | None = None
-        last = len(self.frames) - 1
-        for depth, frame in enumerate(self.frames):
-            handled = self.state["handled"] if depth == last else None
-            state = frame.state(state, depth != last, handled)
+        for frame, callee in zip(self.frames, [*self.frames[1:], None]):
+            state = frame.state(state, callee, self.state["handled"] if callee is None else None)
         chain = tuple(Where(frame.real_code, frame.instr.own_pc) for frame in self.frames)
         ins = self.frames[-1].instr
         kind = ExitKind.NATIVE if ins.op in NATIVE_OPS else ExitKind.OPAQUE
