@@ -5,12 +5,18 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import torch
 
+from framejit import _C
 from framejit.core import marks
 from framejit.core.marks import Dimension, Disabled
+
+
+_OFF = 2
+"""The C core's mode for code below which no frame is looked at."""
 
 
 def disabled(fn: object) -> Disabled | None:
@@ -20,6 +26,8 @@ def disabled(fn: object) -> Disabled | None:
     if not inspect.getattr_static(fn, "_torchdynamo_disable", False):
         return None
     recursive = inspect.getattr_static(fn, "_torchdynamo_disable_recursive", True)
+    if recursive and isinstance(fn, FunctionType):
+        _C.mark(fn.__code__, None, -1, _OFF)  # nothing below it is captured either
     reason = inspect.getattr_static(fn, "_torchdynamo_disable_msg", None)
     return Disabled(bool(recursive), None if reason is None else str(reason))
 
