@@ -16,8 +16,14 @@ static void clear_record(FJCode *record) {
     int count = record->count;
     record->entries = NULL;
     record->count = record->capacity = 0;
+    record->marked = 0;
     for (int i = 0; i < count; i++) clear_entry(&entries[i]);
     PyMem_Free(entries);
+}
+
+/* A mark that turns code off for everybody is no knowledge but a wish. */
+static int is_wish(FJEntry *entry) {
+    return !entry->key && entry->mode == FJ_MODE_OFF;
 }
 
 static void free_record(void *extra) {
@@ -63,13 +69,13 @@ FJCode *fj_code(PyCodeObject *code) {
 FJEntry *fj_find(FJCode *record, int pc, PyObject *key) {
     for (int i = 0; i < record->count; i++) {
         FJEntry *entry = &record->entries[i];
-        if (entry->pc == pc && (entry->key == key || !entry->key)) return entry;
+        if (entry->pc == pc && (entry->key == key || (!entry->key && entry->mode != FJ_MODE_CAPTURE))) return entry;
     }
     return NULL;
 }
 
 int fj_code_mode(FJCode *record, PyObject *key) {
-    FJEntry *entry = record->count ? fj_find(record, -1, key) : NULL;
+    FJEntry *entry = record->marked ? fj_find(record, -1, key) : NULL;
     return entry ? entry->mode : FJ_MODE_CAPTURE;
 }
 
@@ -90,6 +96,7 @@ static FJEntry *make_entry(FJCode *record, int pc, PyObject *key) {
     int at = key ? record->count : 0;
     memmove(record->entries + at + 1, record->entries + at, (record->count - at) * sizeof(FJEntry));
     record->count++;
+    record->marked |= pc < 0;
     record->entries[at] = (FJEntry){pc, FJ_MODE_CAPTURE, Py_XNewRef(key), NULL};
     return &record->entries[at];
 }
@@ -182,10 +189,31 @@ static PyObject *mark(PyObject *self, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* A Compiled that was made stays the root that it is. */
-static void forget(FJCode *record) {
-    clear_record(record);
+/* Keeps the wishes. Returns how many entries it dropped; -1 without memory. */
+static int forget(FJCode *record) {
+    int wishes = 0, dropped = 0;
     record->verdict = -1;
+    for (int i = 0; i < record->count; i++) wishes += is_wish(&record->entries[i]);
+    if (wishes == record->count) return 0;
+    FJEntry *kept = wishes ? PyMem_Calloc(wishes, sizeof *kept) : NULL;
+    if (wishes && !kept) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    FJEntry *entries = record->entries;
+    int count = record->count;
+    record->entries = kept;
+    record->count = record->capacity = wishes;
+    record->marked = wishes > 0;
+    for (int i = 0, to = 0; i < count; i++)
+        if (is_wish(&entries[i])) kept[to++] = entries[i];
+    for (int i = 0; i < count; i++) {
+        if (is_wish(&entries[i])) continue;
+        dropped++;
+        clear_entry(&entries[i]);
+    }
+    PyMem_Free(entries);
+    return dropped;
 }
 
 static PyObject *reset(PyObject *self, PyObject *args) {
@@ -195,17 +223,14 @@ static PyObject *reset(PyObject *self, PyObject *args) {
     if (code != Py_None) {
         if (!PyCode_Check(code)) return PyErr_Format(PyExc_TypeError, "not a code object: %R", code);
         FJCode *record = existing((PyCodeObject *)code);
-        if (record) forget(record);
+        if (record && forget(record) < 0) return NULL;
         Py_RETURN_NONE;
     }
     for (FJCode *record = all_codes; record;) { /* releasing programs may free records: begin again after each */
-        record->verdict = -1;
-        if (record->count) {
-            forget(record);
-            record = all_codes;
-        } else {
-            record = record->next;
-        }
+        FJCode *next = record->next;
+        int dropped = forget(record);
+        if (dropped < 0) return NULL;
+        record = dropped ? all_codes : next;
     }
     Py_RETURN_NONE;
 }
@@ -214,7 +239,8 @@ static PyMethodDef methods[] = {
     {"install", install, METH_VARARGS, "install(code, pc, key, program): add a region, tried before older ones."},
     {"regions", regions, METH_O, "regions(code): rows (pc, key, mode, programs); key None stands for every key."},
     {"mark", mark, METH_VARARGS, "mark(code, key, pc, mode): how to go on at pc; -1: at all of the code."},
-    {"reset", reset, METH_VARARGS, "reset(code=None): forget the regions and marks of one or all code objects."},
+    {"reset", reset, METH_VARARGS, "reset(code=None): forget the regions and marks of one or all code objects, but not what is off for "
+     "every key."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -145,6 +145,13 @@ static inline PyObject *fj_function_call(PyObject *func, PyObject *const *args, 
 /* Up to 3.12 the head of a call is [NULL, callable] or [function, self], from 3.13 [callable, NULL or self]. */
 #define FJ_NULL_FIRST (FJ_VERSION < 0x030D)
 
+/* ---- Modules ---------------------------------------------------------------------------------------------------- */
+#if PY_VERSION_HEX >= 0x030C0000
+#define FJ_MODULE_SLOTS {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#else
+#define FJ_MODULE_SLOTS
+#endif
+
 /* ---- Threads ---------------------------------------------------------------------------------------------------- */
 /* Signals, pending calls, asynchronous exceptions, requests for the GIL or (3.12) the collector are waiting. */
 static inline int fj_interrupted(PyThreadState *ts) {

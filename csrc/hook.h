@@ -117,6 +117,7 @@ struct FJCode {
     int count, capacity;
     signed char verdict; /* of classify: 0 never, 1 with a tensor, 2 always; -1 not asked */
     char root;           /* a Compiled exists */
+    char marked;         /* there is an entry for the whole code */
     int return_pc;       /* some RETURN_VALUE; -1 without one, -2 not searched */
 };
 

@@ -55,10 +55,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "framejit._C", "Frames, regions and the register machine.", -1, methods, NULL, NULL, NULL, NULL,
-};
-
 /* ---- Start ------------------------------------------------------------------------------------------------------ */
 static int fill(PyObject *module) {
     if (PyType_Ready(&Sentinel_Type) < 0) return -1;
@@ -68,12 +64,24 @@ static int fill(PyObject *module) {
     return fj_machine_init(module);
 }
 
-PyMODINIT_FUNC PyInit__C(void) {
+static int begin(PyObject *module) {
     if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
         PyErr_SetString(PyExc_ImportError, "framejit does not support sub-interpreters");
-        return NULL;
+        return -1;
     }
-    PyObject *module = PyModule_Create(&definition);
-    if (module && fill(module) < 0) Py_CLEAR(module);
-    return module;
+    if (fj_null) {
+        PyErr_SetString(PyExc_ImportError, "framejit._C can be loaded only once in a process");
+        return -1;
+    }
+    return fill(module);
+}
+
+static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, begin}, FJ_MODULE_SLOTS{0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "framejit._C", "Frames, regions and the register machine.", 0, methods, module_slots, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__C(void) {
+    return PyModuleDef_Init(&definition);
 }
