@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import random
 import threading
@@ -189,6 +190,18 @@ def _preserved() -> Iterator[None]:
         torch.set_rng_state(cpu)
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage collection: a capture makes many objects that live as long as it does."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 class Attempt:
     """The capture of one region from one frame."""
 
@@ -283,14 +296,16 @@ class Attempt:
         interpreter = Interpreter(Start(
             self.code, view.func, self.pc, view.slots, view.globals, view.builtins, _C.NULL, handled, self.options, decisions,
         ))  # fmt: skip
-        leave = interpreter.run()
+        with _uncollected():
+            leave = interpreter.run()
         trace = interpreter.trace
         if leave.kind is not ExitKind.RETURN and not self._goes_on(leave, trace):
             return False
         trace.guard(None, "TORCH_STATE", _C.torch_state())
         lowering = Lowering(trace, leave, self.code, self.pc, config.keep_locals)
         graph, flags = self._compile(lowering, trace) if lowering.close_graph() else (None, 0)
-        lowered = lowering.finish(graph, flags)
+        with _uncollected():
+            lowered = lowering.finish(graph, flags)
         _C.install(self.code, self.pc, self.key, lowered.program)
         self.record.regions.append(Region(self.pc, self.key, lowered.program, lowered.notes))
         if wanted(CaptureEnd):
@@ -328,7 +343,7 @@ class Attempt:
         if trace.flags.get("mutates") and self.options.backend != "eager":
             self._keep_apart(lowering, [value for value in inputs if isinstance(value, torch.Tensor)])
         began = time.perf_counter()
-        compiled = compile_graph(self.options, module, inputs, self.id, trace.shape_env)
+        compiled = compile_graph(self.options, module, inputs, self.id, trace.fake_mode)
         self.backend_seconds += time.perf_counter() - began
         lowering.add_guards(shape_guards(trace, lowering.inputs))
         return replay.prepare(compiled.fn, trace, lowering.inputs, compiled.mutates_in_order)

@@ -224,6 +224,7 @@ def test_the_declared_order_of_mutation_is_true():
 
 def test_unspecialised_ints_are_symbols_of_the_captures_environment():
     from torch._dynamo.source import ConstantSource
+    from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 
     env = ShapeEnv()
@@ -233,7 +234,8 @@ def test_unspecialised_ints_are_symbols_of_the_captures_environment():
 
     for backend in ("eager", "aot_eager", "inductor"):
         graph_module = fx.symbolic_trace(lambda x, n: (x + n,))
-        compiled = compile_graph(CompileOptions(backend), graph_module, [torch.zeros(3), number], ID, env)
+        mode = FakeTensorMode(shape_env=env, static_shapes=True)
+        compiled = compile_graph(CompileOptions(backend), graph_module, [torch.zeros(3), number], ID, mode)
         torch.testing.assert_close(compiled.fn(torch.zeros(3), 9)[0], torch.full((3,), 9.0))
 
 

@@ -39,17 +39,18 @@ def compile_graph(
     graph_module: GraphModule,
     inputs: Sequence[Any],
     compile_id: CompileId,
-    shape_env: Any = None,
+    fake_mode: FakeTensorMode | None = None,
 ) -> CompiledGraph:
-    """Compile a graph whose placeholders are `inputs`: real tensors, and SymInts of `shape_env` for unspecialised ints.
+    """Compile a graph whose placeholders are `inputs`: real tensors, and SymInts for unspecialised ints.
 
-    Runs under a TracingContext with a fake mode of its own, so that backends made for torch find what they expect, and
-    leaves the random states alone. Guards that the backend adds are in `shape_env` afterwards. Raises BackendError.
+    Runs under a TracingContext with the capture's fake mode, so that backends made for torch find what they expect, and
+    leaves the random states alone. Guards that the backend adds are in the mode's shape environment afterwards. Raises
+    BackendError.
     """
     row = find(options.backend)
     operators = sum(node.op.startswith("call") for node in graph_module.graph.nodes)
     emit(GraphCaptured(compile_id, graph_module))
-    mode = _fake_mode(shape_env)
+    mode = fake_mode or _fake_mode()
     _describe_placeholders(graph_module, inputs, mode)
     start = time.perf_counter()
     try:
@@ -82,20 +83,19 @@ def _keywords(row: Backend, options: CompileOptions) -> dict[str, Any]:
     return keywords
 
 
-def _fake_mode(shape_env: Any) -> FakeTensorMode:
-    if shape_env is None:
-        from torch.fx.experimental.symbolic_shapes import ShapeEnv
+def _fake_mode() -> FakeTensorMode:
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-        shape_env = ShapeEnv()
-    return FakeTensorMode(shape_env=shape_env, static_shapes=True)
+    return FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True)
 
 
 def _describe_placeholders(graph_module: GraphModule, inputs: Sequence[Any], mode: FakeTensorMode) -> None:
-    """Give every placeholder its metadata; parameters keep their address, which Inductor may use."""
+    """Give every placeholder that has none its metadata; parameters keep their address, which Inductor may use."""
     placeholders = graph_module.graph.find_nodes(op="placeholder")
     for node, value in zip(placeholders, inputs, strict=True):
-        described = mode.from_tensor(value, static_shapes=True) if isinstance(value, torch.Tensor) else value
-        node.meta.setdefault("example_value", described)
+        if "example_value" not in node.meta:
+            described = mode.from_tensor(value, static_shapes=True) if isinstance(value, torch.Tensor) else value
+            node.meta["example_value"] = described
 
 
 @contextmanager

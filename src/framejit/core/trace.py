@@ -56,8 +56,8 @@ class Trace:
         self.guards: dict[Any, Guard] = {}
         self.type_rows: dict[tuple[type, str], Any] = {}
         self.graph = torch.fx.Graph()
-        self.shape_env = ShapeEnv()
-        self.fake_mode = FakeTensorMode(shape_env=self.shape_env, allow_non_fake_inputs=False)
+        self.shape_env = ShapeEnv(allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
+        self.fake_mode = FakeTensorMode(shape_env=self.shape_env, allow_non_fake_inputs=False, static_shapes=True)
         self.inputs: dict[Path, Input] = {}
         self.known: dict[int, Value] = {}  # id(real object) -> its value, for aliasing
         self.alive: list[Any] = []  # keeps the ids above valid
