@@ -112,6 +112,24 @@ class Realizer:
             set.clear(real)
             set.update(real, [self.value(key) for key, _ in value.values()])
 
+    def scan(self, v: Any, seen: set[int]) -> None:
+        """Read every path that a value needs, before effects change what is found there."""
+        if isinstance(v, dict):
+            v = tuple(v.values())
+        if isinstance(v, tuple):
+            for item in v:
+                self.scan(item, seen)
+        if not isinstance(v, Value) or id(v) in seen:
+            return
+        seen.add(id(v))
+        if getattr(v, "path", None) is not None and not isinstance(v, Const):
+            self.alive.append(v)
+            self.made[id(v)] = self.read(v.path)
+        elif isinstance(v, Pack):
+            self.scan(v.items, seen)
+        elif isinstance(v, Ref):
+            self.scan(self.heap.fields_of(v), seen)
+
     def preload(self, field: Any) -> None:
         """Read every path inside a field before effects change what is found there."""
         if isinstance(field, (Const, Pack, Ref, Lazy, Node, Number)):
@@ -155,9 +173,9 @@ def capture(fn: Any, *args: Any) -> Any:
         if guard.path is not None:
             operand = realizer.read(guard.operand) if guard.predicate in ("SAME", "NOT_SAME") else guard.operand
             assert PREDICATES[guard.predicate].check(realizer.read(guard.path), operand), str(guard)
-    result = realizer.value(found.value)
+    realizer.scan(found.value, set())
     realizer.effects()
-    return result
+    return realizer.value(found.value)
 
 
 def describe(value: Any, seen: dict[int, int] | None = None) -> Any:
@@ -173,7 +191,7 @@ def describe(value: Any, seen: dict[int, int] | None = None) -> Any:
         return kind, [describe(arg, seen) for arg in value.args]
     if isinstance(value, dict):
         own = [describe(vars(value), seen)] if hasattr(value, "__dict__") else []
-        return kind, [(describe(k, seen), describe(v, seen)) for k, v in dict.items(value)], own
+        return kind, [(describe(k, seen), describe(v, seen)) for k, v in (OrderedDict if isinstance(value, OrderedDict) else dict).items(value)], own
     if isinstance(value, (list, tuple, deque)):
         more = (value.maxlen,) if isinstance(value, deque) else ()
         return kind, [describe(item, seen) for item in value], more

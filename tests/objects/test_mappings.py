@@ -31,6 +31,8 @@ class Config(dict):
         return f"no {key}"
 
     def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
         return self[name]
 
 

@@ -11,9 +11,10 @@ from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Ref, Value
 from framejit.objects import sequence
+from framejit.objects.exact import ExactModel
 from framejit.objects.iterator import DequeIterator, DequeReverseIterator
 from framejit.objects.method import method
-from framejit.objects.model import Model, model
+from framejit.objects.model import model
 from framejit.objects.slice_ import index
 from framejit.reasons import R
 
@@ -43,7 +44,7 @@ def put(s: Services, v: Value, content: tuple[Value, ...], left: bool = False) -
 
 
 @model(deque)
-class DequeModel(Model):
+class DequeModel(ExactModel):
     """Deques."""
 
     __slots__ = ()

@@ -17,7 +17,8 @@ from framejit.core.heap import MISSING, Heap
 from framejit.core.path import DICT_ITEM, DICT_KEY, MEMBER, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Ref, Value, bool_const
-from framejit.objects.model import Model, model, model_of
+from framejit.objects.exact import ExactModel
+from framejit.objects.model import model, model_of
 from framejit.reasons import R
 
 ITEMS = Heap.ITEMS
@@ -213,7 +214,7 @@ def _read(s: Services, ref: Ref, key: Any) -> Any:
 
 
 @model(dict)
-class DictModel(Model):
+class DictModel(ExactModel):
     """dict, OrderedDict, defaultdict, and users' subclasses."""
 
     __slots__ = ()

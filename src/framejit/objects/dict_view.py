@@ -11,8 +11,9 @@ from framejit.core.services import Services
 from framejit.core.value import TRUE, Const, Pack, Ref, Value, bool_const
 from framejit.objects import dict_, iterator, set_
 from framejit.objects.dict_ import full, hash_key, key_in, lookup
+from framejit.objects.exact import ExactModel
 from framejit.objects.method import method
-from framejit.objects.model import Model, model
+from framejit.objects.model import model
 from framejit.objects.rebuild import REBUILDERS, Field, Rebuild
 
 SOURCE = ("source",)
@@ -38,7 +39,7 @@ def values_of(s: Services, v: Value) -> list[Value]:
 
 
 @model(*VIEWS)
-class ViewModel(Model):
+class ViewModel(ExactModel):
     """dict_keys, dict_values, dict_items and those of OrderedDict."""
 
     __slots__ = ()
@@ -127,7 +128,7 @@ def _is_disjoint(s: Services, self: Value, other: Value) -> Value:
 
 
 @model(MappingProxyType)
-class ProxyModel(Model):
+class ProxyModel(ExactModel):
     """types.MappingProxyType over a dict of the capture."""
 
     __slots__ = ()
@@ -146,11 +147,6 @@ class ProxyModel(Model):
 
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
         return s.compare(symbol, source(s, v), other)
-
-
-@method(MappingProxyType.__new__, "mapping")
-def proxy_new(s: Services, cls: Value, mapping: Value) -> Value:
-    return s.heap.new(MappingProxyType, {SOURCE: s.force(mapping)})
 
 
 def _forward(name: str) -> Any:

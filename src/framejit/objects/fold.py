@@ -10,7 +10,7 @@ from typing import Any
 from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import Const, Pack, Ref, Value
-from framejit.objects.model import Model
+from framejit.objects.exact import ExactModel
 from framejit.reasons import R
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
@@ -76,7 +76,7 @@ def _check_size(s: Services, symbol: str, left: Any, right: Any) -> None:
                 s.unsupported(R.OPAQUE_OPERATION, None, "a very long sequence")
 
 
-class ConstantModel(Model):
+class ConstantModel(ExactModel):
     """A type of immutable constants; subclasses' instances are known by identity."""
 
     __slots__ = ()

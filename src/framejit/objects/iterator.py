@@ -17,8 +17,9 @@ from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Pack, Ref, Value
 from framejit.objects import dict_, list_, set_, tuple_
+from framejit.objects.exact import ExactModel
 from framejit.objects.fold import constant
-from framejit.objects.model import Model, model
+from framejit.objects.model import model
 from framejit.objects.protocol import next_or_none
 from framejit.objects.rebuild import REBUILDERS, Field, Rebuild
 from framejit.reasons import R
@@ -28,7 +29,7 @@ Advance = Callable[[Services, Ref], "Value | None"]
 ROWS: dict[type, Advance] = {}
 
 
-class IteratorModel(Model):
+class IteratorModel(ExactModel):
     """All C iterators."""
 
     __slots__ = ()

@@ -11,8 +11,9 @@ from framejit.core.path import ITEM, LEN, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Pack, Ref, Value
 from framejit.objects import sequence
+from framejit.objects.exact import ExactModel
 from framejit.objects.method import method
-from framejit.objects.model import Model, model
+from framejit.objects.model import model
 from framejit.objects.slice_ import index, real_slice
 from framejit.reasons import R
 
@@ -61,7 +62,7 @@ def new_list(s: Services, content: Iterable[Value], cls: type = list) -> Ref:
 
 
 @model(list)
-class ListModel(Model):
+class ListModel(ExactModel):
     """Lists and their subclasses."""
 
     __slots__ = ()
@@ -151,11 +152,15 @@ class ListModel(Model):
             return left
         if symbol == "+":
             if reflected or not issubclass(s.force(right).cls, list):
+                if not reflected:
+                    sequence.cannot_concatenate(s, "list", s.force(right))
                 return None
             return new_list(s, items(s, left) + items(s, s.force(right)))
         if symbol.removesuffix("=") == "*":
             sized, times = (right, left) if reflected else (left, right)
             repeated = sequence.repeat(s, items(s, sized), times)
+            if repeated is None and not reflected:
+                sequence.cannot_repeat(s, s.force(times))
             return None if repeated is None else new_list(s, repeated)
         return None
 

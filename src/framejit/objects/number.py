@@ -9,8 +9,9 @@ from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import Const, Node, Number, Value, bool_const
 from framejit.objects import fold, symnum
+from framejit.objects.exact import ExactModel
 from framejit.objects.fold import ConstantModel, unwrap
-from framejit.objects.model import Model, model
+from framejit.objects.model import model
 from framejit.reasons import R
 
 
@@ -58,7 +59,7 @@ class NumberModel(ConstantModel):
 
 
 @model(type(None), type(Ellipsis), NotImplementedType)
-class SingletonModel(Model):
+class SingletonModel(ExactModel):
     """None, Ellipsis and NotImplemented."""
 
     __slots__ = ()

@@ -13,7 +13,7 @@ from framejit.core.path import DICT_ITEM
 from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Node, Number, Pack, Ref, Value, bool_const
 from framejit.objects import object_
-from framejit.objects.dict_ import full, hash_key, store
+from framejit.objects.dict_ import full, hash_key, key_in, store
 from framejit.objects.model import model_of
 from framejit.objects.object_ import delattr_, dict_of, getattr_, getattr_tail, setattr_, special, type_lookup
 from framejit.reasons import R
@@ -89,7 +89,7 @@ def set_add(s: Services, target: Value, item: Value) -> None:
     """Add to an exact set."""
     assert isinstance(target, Ref)
     items = dict(s.heap.get(target, s.heap.ITEMS))
-    key = hash_key(s, item)
+    key = hash_key(s, item, items)
     items.setdefault(key, (item, TRUE))
     s.heap.set(target, s.heap.ITEMS, items)
 
@@ -98,7 +98,7 @@ def dict_set(s: Services, target: Value, key: Value, item: Value) -> None:
     """Store into an exact dict."""
     assert isinstance(target, Ref)
     forced = s.force(key)
-    store(s, target, hash_key(s, forced), item, forced)
+    store(s, target, key_in(s, target, forced), item, forced)
 
 
 def mapping_items(s: Services, mapping: Value) -> Iterator[tuple[Value, Value]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from framejit.core.heap import MISSING
 from framejit.core.services import Services
 from framejit.core.value import FALSE, TRUE, Const, Value, bool_const
 from framejit.objects.fold import COMPARISONS
@@ -73,6 +74,18 @@ def repeat(s: Services, items: Items, times: Value) -> Items | None:
     if not (isinstance(times.cls, type) and issubclass(times.cls, int)) and s.special(times, "__index__") is None:
         return None
     return items * index(s, times)
+
+
+def cannot_concatenate(s: Services, kind: str, other: Value) -> None:
+    """Raise CPython's TypeError, unless the other operand may know what to do."""
+    if s.type_lookup(other.cls, "__radd__") is MISSING:
+        s.raise_error(TypeError, f'can only concatenate {kind} (not "{other.cls.__name__}") to {kind}')
+
+
+def cannot_repeat(s: Services, other: Value) -> None:
+    """Raise CPython's TypeError, unless the other operand may know what to do."""
+    if s.type_lookup(other.cls, "__rmul__") is MISSING or issubclass(other.cls, (str, bytes, list, tuple)):
+        s.raise_error(TypeError, f"can't multiply sequence by non-int of type '{other.cls.__name__}'")
 
 
 class Ordered:

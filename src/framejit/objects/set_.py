@@ -10,8 +10,9 @@ from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value, bool_const
 from framejit.objects.dict_ import hash_key, trusted
+from framejit.objects.exact import ExactModel
 from framejit.objects.method import method
-from framejit.objects.model import Model, model
+from framejit.objects.model import model
 from framejit.reasons import R
 
 ITEMS = Heap.ITEMS
@@ -63,7 +64,7 @@ def put(s: Services, v: Value, entries: Members) -> None:
 
 
 @model(set, frozenset)
-class SetModel(Model):
+class SetModel(ExactModel):
     """Sets and frozensets."""
 
     __slots__ = ()

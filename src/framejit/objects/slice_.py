@@ -7,9 +7,10 @@ from typing import Any
 from framejit.core.path import MEMBER, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Pack, Value, bool_const
+from framejit.objects.exact import ExactModel
 from framejit.objects.fold import ConstantModel, run
 from framejit.objects.method import method
-from framejit.objects.model import Model, model
+from framejit.objects.model import model
 from framejit.objects.number import is_symbolic
 from framejit.reasons import R
 
@@ -43,7 +44,7 @@ def index(s: Services, v: Value, message: str = "") -> int:
 
 
 @model(slice)
-class SliceModel(Model):
+class SliceModel(ExactModel):
     """Slices: Pack(slice, (start, stop, step))."""
 
     __slots__ = ()

@@ -11,9 +11,10 @@ from framejit.core.services import Services
 from framejit.core.value import Const, Pack, Value
 from framejit.objects import sequence
 from framejit.objects.dict_ import hash_key
+from framejit.objects.exact import ExactModel
 from framejit.objects.fold import is_foldable
 from framejit.objects.method import method
-from framejit.objects.model import Model, model
+from framejit.objects.model import model
 from framejit.reasons import R
 
 
@@ -38,7 +39,7 @@ def has_numbers(real: tuple[Any, ...]) -> bool:
 
 
 @model(tuple)
-class TupleModel(Model):
+class TupleModel(ExactModel):
     """Tuples and their subclasses."""
 
     __slots__ = ()
@@ -87,6 +88,8 @@ class TupleModel(Model):
         symbol = symbol.removesuffix("=")
         if symbol == "+":
             if reflected or not issubclass(s.force(right).cls, tuple):
+                if not reflected:
+                    sequence.cannot_concatenate(s, "tuple", s.force(right))
                 return None
             head, tail = items(s, left), items(s, right)
             if left.cls is tuple and not tail:
@@ -95,6 +98,8 @@ class TupleModel(Model):
         if symbol == "*":
             sized, times = (right, left) if reflected else (left, right)
             repeated = sequence.repeat(s, items(s, sized), times)
+            if repeated is None and not reflected:
+                sequence.cannot_repeat(s, s.force(times))
             return None if repeated is None else Pack(tuple, repeated)
         return None
 

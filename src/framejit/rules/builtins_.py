@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from types import MappingProxyType
 from typing import Any
 
 from framejit.core.errors import Raised
@@ -529,6 +530,15 @@ def dict_object(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Val
 @positional(1, 2)
 def dict_fromkeys(s: Services, iterable: Value, value: Value | None = None) -> Value:
     return dict_.new_dict(s, [(key, value or NONE) for key in s.unpack(iterable)])
+
+
+@handler(MappingProxyType)
+@signature("mapping")
+def proxy(s: Services, mapping: Value) -> Value:
+    v = s.force(mapping)
+    if not isinstance(v, Ref):
+        s.unsupported(R.OPAQUE_CALL, MappingProxyType)
+    return s.heap.new(MappingProxyType, {dict_view.SOURCE: v})
 
 
 def show(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 import cmath
 import collections
 import copy
 import functools
+import heapq
 import itertools
 import math
 import operator
@@ -20,6 +22,7 @@ from framejit.core.heap import MISSING
 from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, Const, Node, Number, Pack, Value, bool_const
 from framejit.lib import functools_ as lib_functools
+from framejit.lib import pure as lib_pure
 from framejit.objects import callables, dict_, itertools_, slice_
 from framejit.objects.fold import FOLDABLE, ConstantModel, fold, run, unwrap
 from framejit.objects.model import model
@@ -210,6 +213,18 @@ def count_elements(s: Services, mapping: Value, iterable: Value) -> Value:
     while (item := next_or_none(s, source)) is not None:
         s.setitem(mapping, item, s.binary("+", s.call(get, [item, Const(0)]), Const(1)))
     return NONE
+
+
+def _in_python(target: Any, body: Any) -> None:
+    @handler(target)
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+        return s.tail_call(Const(body), args, kwargs)
+
+
+for _module, _body in ((heapq, lib_pure.heapq), (bisect, lib_pure.bisect)):
+    for _name, _target in vars(_module).items():
+        if isinstance(_target, types.BuiltinFunctionType) and _target not in HANDLERS:
+            _in_python(_target, getattr(_body, _name))
 
 
 # -- itertools --------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,45 @@
+"""The base of models of built-in types: what such a type does not implement raises CPython's TypeError."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from framejit.core.services import Pending, Services
+from framejit.core.value import Value
+from framejit.objects.model import Model
+
+
+class ExactModel(Model):
+    """A built-in type whose missing slots are known to be missing."""
+
+    __slots__ = ()
+
+    def getitem(self, s: Services, v: Value, key: Value) -> Value:
+        return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not subscriptable")
+
+    def setitem(self, s: Services, v: Value, key: Value, new: Value) -> None:
+        s.raise_error(TypeError, f"'{v.cls.__name__}' object does not support item assignment")
+
+    def delitem(self, s: Services, v: Value, key: Value) -> None:
+        s.raise_error(TypeError, f"'{v.cls.__name__}' object doesn't support item deletion")
+
+    def contains(self, s: Services, v: Value, item: Value) -> Value | None:
+        if type(self).iter is ExactModel.iter:
+            return s.raise_error(TypeError, f"argument of type '{v.cls.__name__}' is not iterable")
+        return None
+
+    def iter(self, s: Services, v: Value) -> Value:
+        return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not iterable")
+
+    def next(self, s: Services, v: Value) -> Value:
+        return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not an iterator")
+
+    def unary(self, s: Services, symbol: str, v: Value) -> Value:
+        return s.raise_error(TypeError, f"bad operand type for unary {symbol}: '{v.cls.__name__}'")
+
+    def hash_key(self, s: Services, v: Value) -> Any:
+        return s.raise_error(TypeError, f"unhashable type: '{v.cls.__name__}'")
+
+    def call(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | Pending:
+        return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not callable")
