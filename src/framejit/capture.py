@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import itertools
+import pkgutil
 import random
 import threading
 import time
@@ -17,7 +19,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.fx
 
-from framejit import _C, crash, dynamic, files, replay
+from framejit import _C, crash, dynamic, files, interp, objects, replay, rules
 from framejit.backends.build import compile_graph
 from framejit.config import config
 from framejit.core.errors import BackendError, CaptureError, InternalError, Retrace
@@ -39,16 +41,15 @@ from framejit.events import (
     emit,
     wanted,
 )
-from framejit.interp import ops, ops_calls
 from framejit.interp.machine import Interpreter, Start
 from framejit.lower.guards import Note
 from framejit.lower.region import Lowering
-from framejit.objects import deque_, nn_module
 from framejit.reasons import R
-from framejit.rules import builtins_, inspection, nn, slots, user
 from framejit.shapes import shape_guards
 
-assert all((ops, ops_calls, builtins_, slots, user, nn, inspection, deque_, nn_module))  # imported for their rows
+for _package in (interp, objects, rules):  # their modules are imported for the rows that they register
+    for _module in pkgutil.iter_modules(_package.__path__, _package.__name__ + "."):
+        importlib.import_module(_module.name)
 MODE_NATIVE = 1
 RETRACES = 32  # how often one capture may start over
 IDLE_REGIONS = 24  # so many regions without an operator, and none with, mean that the code computes no tensors
@@ -108,7 +109,7 @@ def record_of(code: CodeType) -> Record:
     key = id(code)
     found = _RECORDS.get(key)
     if found is None or found[0]() is not code:
-        found = _RECORDS[key] = (weakref.ref(code, lambda _ref: _RECORDS.pop(key, None)), Record())
+        found = _RECORDS[key] = (weakref.ref(code, lambda _ref, table=_RECORDS: table.pop(key, None)), Record())
     return found[1]
 
 
