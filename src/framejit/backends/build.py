@@ -14,6 +14,7 @@ from torch._guards import CompileContext, TracingContext, compile_context, traci
 from torch._guards import CompileId as TorchCompileId
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import GraphModule
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from framejit.backends import aot, eager, inductor
 from framejit.backends.registry import Backend, find
@@ -22,6 +23,17 @@ from framejit.core.options import CompileOptions
 from framejit.events import CompileId, GraphCaptured, GraphCompiled, emit
 
 BUILT_IN = (eager, aot, inductor)
+
+
+class StaticFakeMode(FakeTensorMode):
+    """Sizes of real tensors are constants unless a symbolic context says otherwise; AOTAutograd asks for symbols."""
+
+    def from_tensor(
+        self, tensor: torch.Tensor, *, static_shapes: bool | None = None, symbolic_context: Any = None, **rest: Any
+    ) -> Any:
+        return super().from_tensor(
+            tensor, static_shapes=symbolic_context is None, symbolic_context=symbolic_context, **rest
+        )
 
 
 @dataclass(frozen=True)
@@ -43,14 +55,14 @@ def compile_graph(
 ) -> CompiledGraph:
     """Compile a graph whose placeholders are `inputs`: real tensors, and SymInts for unspecialised ints.
 
-    Runs under a TracingContext with the capture's fake mode, so that backends made for torch find what they expect, and
-    leaves the random states alone. Guards that the backend adds are in the mode's shape environment afterwards. Raises
-    BackendError.
+    Runs under a TracingContext with a fake mode of its own, so that backends made for torch find what they expect, and
+    leaves the random states alone. The capture's own fake tensors may have been changed in place; only its shape
+    environment is shared, and has the guards that the backend adds. Raises BackendError.
     """
     row = find(options.backend)
     operators = sum(node.op.startswith("call") for node in graph_module.graph.nodes)
     emit(GraphCaptured(compile_id, graph_module))
-    mode = fake_mode or _fake_mode()
+    mode = StaticFakeMode(shape_env=ShapeEnv() if fake_mode is None else fake_mode.shape_env)
     _describe_placeholders(graph_module, inputs, mode)
     start = time.perf_counter()
     try:
@@ -83,18 +95,12 @@ def _keywords(row: Backend, options: CompileOptions) -> dict[str, Any]:
     return keywords
 
 
-def _fake_mode() -> FakeTensorMode:
-    from torch.fx.experimental.symbolic_shapes import ShapeEnv
-
-    return FakeTensorMode(shape_env=ShapeEnv(), static_shapes=True)
-
-
-def _describe_placeholders(graph_module: GraphModule, inputs: Sequence[Any], mode: FakeTensorMode) -> None:
-    """Give every placeholder that has none its metadata; parameters keep their address, which Inductor may use."""
+def _describe_placeholders(graph_module: GraphModule, inputs: Sequence[Any], mode: StaticFakeMode) -> None:
+    """Give every placeholder that has none its metadata."""
     placeholders = graph_module.graph.find_nodes(op="placeholder")
     for node, value in zip(placeholders, inputs, strict=True):
         if "example_value" not in node.meta:
-            described = mode.from_tensor(value, static_shapes=True) if isinstance(value, torch.Tensor) else value
+            described = mode.from_tensor(value) if isinstance(value, torch.Tensor) else value
             node.meta["example_value"] = described
 
 
