@@ -16,7 +16,7 @@ from framejit.core.errors import Raised, Unsupported
 from framejit.core.heap import MISSING, Heap
 from framejit.core.path import DICT_ITEM, DICT_KEY, MEMBER, Path
 from framejit.core.services import Services
-from framejit.core.value import NONE, Const, Ref, Value, bool_const
+from framejit.core.value import NONE, Const, Node, Ref, Value, bool_const
 from framejit.objects.exact import ExactModel
 from framejit.objects.model import model, model_of
 from framejit.reasons import R
@@ -74,7 +74,7 @@ def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | No
     found = s.type_lookup(value.cls, "__hash__")
     if found is None or found is MISSING:
         return s.raise_error(TypeError, f"unhashable type: '{value.cls.__name__}'")
-    if not isinstance(found, FunctionType):
+    if not isinstance(found, FunctionType) or isinstance(value, Node):
         return model_of(value.cls).hash_key(s, value)
     number = s.constant(s.hash(value))
     for name, (key, _) in (among or {}).items():
@@ -90,7 +90,7 @@ def key_in(s: Services, ref: Value, value: Value) -> Any:
     if isinstance(value, Const) and trusted(value.obj):
         return value.obj
     assert isinstance(ref, Ref)
-    user = not isinstance(value, Const) and isinstance(s.type_lookup(value.cls, "__hash__"), FunctionType)
+    user = not isinstance(value, (Const, Node)) and isinstance(s.type_lookup(value.cls, "__hash__"), FunctionType)
     return hash_key(s, value, full(s, ref) if user else None)
 
 
