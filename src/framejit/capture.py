@@ -13,6 +13,7 @@ import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -341,20 +342,23 @@ class Attempt:
         """Hand the graph to the backend; facts that it found become guards."""
         module = torch.fx.GraphModule({}, trace.graph)
         inputs = [entry.node.meta["example_value"] if isinstance(entry.value, Number) else entry.real for entry in lowering.inputs]
-        if trace.flags.get("mutates") and self.options.backend != "eager":
-            self._keep_apart(lowering, [value for value in inputs if isinstance(value, torch.Tensor)])
+        options = self.options
+        if trace.flags.get("mutates") and options.backend != "eager":
+            tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+            if _share_memory(tensors):  # what a mutation does to the others, only running the operators in order tells
+                options = replace(options, backend="eager", mode=None, options=())
+            elif len(tensors) > 1:
+                lowering.add_guards([Guard(None, "NO_OVERLAP", tuple(lowering.tensors))])
         began = time.perf_counter()
-        compiled = compile_graph(self.options, module, inputs, self.id, trace.fake_mode)
+        compiled = compile_graph(options, module, inputs, self.id, trace.fake_mode)
         self.backend_seconds += time.perf_counter() - began
         lowering.add_guards(shape_guards(trace, lowering.inputs))
         return replay.prepare(compiled.fn, trace, lowering.inputs, compiled.mutates_in_order)
 
-    def _keep_apart(self, lowering: Lowering, tensors: list[torch.Tensor]) -> None:
-        storages = [tensor.untyped_storage().data_ptr() for tensor in tensors if tensor.numel()]
-        if len(set(storages)) != len(storages):
-            raise Retrace("no_overlapping_mutation")
-        if len(tensors) > 1:
-            lowering.add_guards([Guard(None, "NO_OVERLAP", tuple(lowering.tensors))])
+
+def _share_memory(tensors: list[torch.Tensor]) -> bool:
+    storages = [tensor.untyped_storage().data_ptr() for tensor in tensors if tensor.numel()]
+    return len(set(storages)) != len(storages)
 
 
 def _failure_texts(known: list[Region]) -> list[str]:
