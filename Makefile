@@ -26,7 +26,7 @@ demo: $(VENV)/.core $(VENV)/.demo
 	$(SAY) "demo"
 	@$(PY) examples/demo/demo.py
 
-test: lint
+test: lint $(VENV)/.demo
 	$(SAY) "tests"
 	@$(PY) -m pytest -q $(PYTEST_ARGS)
 

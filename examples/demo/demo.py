@@ -120,6 +120,8 @@ def show_report(report: Report) -> None:
     table.add_row("capture", f"{report.capture_seconds:.2f} s")
     table.add_row("backend", f"{report.backend_seconds:.2f} s")
     console.print(table)
+    for text in report.fallbacks:
+        console.print(f"  not captured: {text}", markup=False)
     for item in report.breaks:
         console.print(f"  break at {item.location}: {item.reason.text} {item.guilty}", markup=False)
 
@@ -162,6 +164,8 @@ def embedding(backend: str, repeats: int) -> tuple[Tensor, list[str]]:
     vectors = embed(compiled, batches)
     console.print(f"\n[bold]Captured[/] (backend {backend})")
     show_report(report)
+    if not report.graphs:
+        sys.exit("nothing was captured")
 
     free = framejit.compile(encoder, backend=stored_outputs)
     with torch.no_grad():
