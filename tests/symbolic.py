@@ -167,7 +167,7 @@ def capture(fn: Any, *args: Any) -> Any:
     found = interp.run()
     if found.kind is not ExitKind.RETURN:
         raise Broken(f"{found.reason} {found.guilty} {found.detail} at {[str(line) for line in found.lines]}")
-    interp.trace.check()
+    interp.trace.graph.lint()
     realizer = Realizer(interp, slots, fn)
     for guard in interp.trace.guards.values():
         if guard.path is not None:

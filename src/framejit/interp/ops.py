@@ -443,6 +443,8 @@ def map_add(interp: Interpreter, frame: Frame, ins: Instr) -> None:
 
 @raw("LIST_EXTEND")
 def list_extend(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    if not protocol.is_iterable(interp, frame.stack[-1]):
+        interp.raise_error(TypeError, f"Value after * must be an iterable, not {interp.force(frame.stack[-1]).cls.__name__}")
     interp.call_method(frame.stack[-1 - ins.value], "extend", [frame.stack[-1]])
     frame.stack.pop()
     frame.index += 1

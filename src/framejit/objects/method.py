@@ -14,8 +14,8 @@ Handler = Callable[[Services, list[Value], dict[str, Value]], "Value | Pending"]
 METHODS: dict[Any, Handler] = {}
 
 
-def method(target: Any, names: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the handler `f(s, self, ...)` of a C method; `names` are its parameters after self.
+def binder(names: str) -> Callable[[list[Value], dict[str, Value]], list[Any] | None]:
+    """A function that binds arguments to the parameters `names`, giving None where they do not fit.
 
     A name with "=" is optional (None when absent), those before "/" are positional only, those behind "*" keyword only;
     "*rest" collects the other positional ones into a list, "**" the other keywords into a dict.
@@ -30,24 +30,38 @@ def method(target: Any, names: str = "") -> Callable[[Callable[..., Any]], Calla
     parameters = [part.split("=")[0] for part in named]
     required = [index for index, part in enumerate(named) if "=" not in part]
 
+    def bind(args: list[Value], kwargs: dict[str, Value]) -> list[Any] | None:
+        given, rest = args[:positional], args[positional:]
+        bound: list[Any] = [*given, *[None] * (len(parameters) - len(given))]
+        extra = kwargs
+        if kwargs:
+            extra = dict(kwargs)
+            for index in range(max(len(given), positional_only), len(parameters)):
+                if parameters[index] in extra:
+                    bound[index] = extra.pop(parameters[index])
+        if (rest and not star) or (extra and not keywords) or any(bound[index] is None for index in required):
+            return None
+        if star:
+            bound.append(rest)
+        if keywords:
+            bound.append(extra)
+        return bound
+
+    return bind
+
+
+def method(target: Any, names: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the handler `f(s, self, ...)` of a C method; `names` are its parameters after self, as for `binder`."""
+    bind = binder(names)
+
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
             if not args:
                 return s.raise_error(TypeError, f"unbound method {target.__qualname__}() needs an argument")
-            given, rest = args[1 : 1 + positional], args[1 + positional :]
-            bound: list[Value | None] = [*given, *[None] * (len(parameters) - len(given))]
-            extra = kwargs
-            if kwargs:
-                extra = dict(kwargs)
-                for index in range(max(len(given), positional_only), len(parameters)):
-                    if parameters[index] in extra:
-                        bound[index] = extra.pop(parameters[index])
-            if (rest and not star) or (extra and not keywords) or any(bound[index] is None for index in required):
+            bound = bind(args[1:], kwargs)
+            if bound is None:
                 return raise_arity(s, target, args, kwargs)
-            more: list[Any] = [rest] if star else []
-            if keywords:
-                more.append(extra)
-            return function(s, s.force(args[0]), *bound, *more)  # type: ignore[no-any-return]
+            return function(s, s.force(args[0]), *bound)  # type: ignore[no-any-return]
 
         call.__name__ = function.__name__
         if target in METHODS:

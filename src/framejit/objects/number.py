@@ -14,10 +14,12 @@ from framejit.objects.fold import ConstantModel, unwrap
 from framejit.objects.model import model
 from framejit.reasons import R
 
+NUMERIC = (int, float, complex)
+
 
 def is_symbolic(v: Value) -> bool:
     """Whether the value is a number of the program or of the graph instead of a constant."""
-    return isinstance(v, Number) or (isinstance(v, Node) and issubclass(v.cls, (int, float, complex)))
+    return isinstance(v, Number) or (isinstance(v, Node) and issubclass(v.cls, NUMERIC))
 
 
 @model(int, float, bool, complex)
@@ -39,17 +41,17 @@ class NumberModel(ConstantModel):
 
     def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
         left, right = unwrap(s, left), unwrap(s, right)
+        if not issubclass(left.cls, NUMERIC) or not issubclass(right.cls, NUMERIC):
+            return None
         if is_symbolic(left) or is_symbolic(right):
-            if not issubclass(left.cls, (int, float, complex)) or not issubclass(right.cls, (int, float, complex)):
-                return None
             return symnum.binary(s, symbol.removesuffix("="), left, right)
         return fold.binary(s, symbol, left, right)
 
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
         v, other = unwrap(s, v), unwrap(s, other)
+        if not issubclass(v.cls, NUMERIC) or not issubclass(other.cls, NUMERIC) or (symbol[0] in "<>" and complex in (v.cls, other.cls)):
+            return None
         if is_symbolic(v) or is_symbolic(other):
-            if not issubclass(v.cls, (int, float, complex)) or not issubclass(other.cls, (int, float, complex)):
-                return None
             return symnum.compare(s, symbol, v, other)
         return fold.compare(s, symbol, v, other)
 

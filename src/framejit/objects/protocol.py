@@ -307,6 +307,12 @@ def iter_(s: Services, value: Value) -> Value:
     return model_of(cls).iter(s, value)
 
 
+def is_iterable(s: Services, value: Value) -> bool:
+    """Whether iter() would not refuse the value."""
+    cls = s.force(value).cls
+    return s.type_lookup(cls, "__iter__") not in (None, MISSING) or s.type_lookup(cls, "__getitem__") is not MISSING
+
+
 class _Sequence:
     def __getitem__(self, index: int) -> int:
         raise IndexError
@@ -335,6 +341,9 @@ def next_or_none(s: Services, iterator: Value) -> Value | None:
     value = s.force(iterator)
     if isinstance(value, Ref) and value.cls is types.GeneratorType and s.heap.get(value, ("frame",)) is not None:
         return s.resume_generator(value, NONE)  # type: ignore[attr-defined, no-any-return]
+    advance = getattr(model_of(value.cls), "advance", None)
+    if advance is not None:
+        return advance(s, value)  # type: ignore[no-any-return]
     try:
         return next_(s, value)
     except Raised as raised:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from _string import formatter_field_name_split, formatter_parser
+from collections.abc import Iterator
 from typing import Any
 
 from framejit.core.services import Services
 from framejit.core.value import Const, Pack, Ref, Value
-from framejit.objects import fold
+from framejit.objects import fold, protocol
 from framejit.objects.fold import ConstantModel, constant, run, snapshot, unwrap
 from framejit.objects.method import method
 from framejit.objects.model import model
@@ -33,6 +35,11 @@ class StringModel(ConstantModel):
     def iter(self, s: Services, v: Value) -> Value:
         kind = type(iter("")) if issubclass(v.cls, str) else type(iter(b""))
         return s.heap.new(kind, {("source",): unwrap(s, v), ("index",): Const(0)})
+
+    def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+        other = unwrap(s, other)
+        v = unwrap(s, v)
+        return fold.compare(s, symbol, v, other) if other.cls is v.cls else None
 
     def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
         if symbol in ("%", "%=") and not reflected:
@@ -97,20 +104,36 @@ def _join(s: Services, self: Value, iterable: Value) -> Value:
 
 @method(str.format, "*args **")
 def str_format(s: Services, self: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """Arguments that are not constants are formatted by their __str__, which an empty format specification asks for."""
+    """Field by field, so that objects are formatted by their own __format__."""
     text = constant(s, self)
-    return run(s, text.format, *[_format_argument(s, text, a) for a in args], **{k: _format_argument(s, text, a) for k, a in kwargs.items()})
+    if all(map(s.is_constant, (*args, *kwargs.values()))):
+        return run(s, text.format, *map(s.constant, args), **{name: s.constant(arg) for name, arg in kwargs.items()})
+    return Const(_format(s, text, args, kwargs, iter(range(len(args) + 1)), 2))
 
 
-def _format_argument(s: Services, text: str, value: Value) -> Any:
-    if s.is_constant(value):
-        return s.constant(value)
-    value = s.force(value)
-    if isinstance(value, Ref) and value.cls in (list, dict, set):
-        return snapshot(s, value)
-    if any(sign in text for sign in ("!", ":", ".", "[")):
-        s.unsupported(R.OPAQUE_OPERATION, value, "a format specification")
-    return s.constant(s.str(value))
+def _format(s: Services, text: str, args: list[Value], kwargs: dict[str, Value], numbers: Iterator[int], depth: int) -> str:
+    if not depth:
+        s.raise_error(ValueError, "Max string recursion exceeded")
+    parts = []
+    for literal, name, spec, conversion in formatter_parser(text):
+        parts.append(literal)
+        if name is None:
+            continue
+        first, rest = formatter_field_name_split(name)
+        value = _argument(s, next(numbers) if first == "" else first, args, kwargs)
+        for is_attribute, key in rest:
+            value = s.getattr(value, key) if is_attribute else s.getitem(value, Const(key))
+        inner = Const(_format(s, spec, args, kwargs, numbers, depth - 1)) if spec else None
+        parts.append(s.constant(protocol.format_(s, value, conversion or "", inner)))
+    return "".join(parts)
+
+
+def _argument(s: Services, key: int | str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if isinstance(key, str):
+        return kwargs[key] if key in kwargs else s.raise_error(KeyError, key)
+    if key >= len(args):
+        s.raise_error(IndexError, f"Replacement index {key} out of range for positional args tuple")
+    return args[key]
 
 
 @method(str.translate, "table /")

@@ -25,11 +25,11 @@ from framejit.objects import (
     tuple_,
 )
 from framejit.objects.fold import constant, fold, run, unwrap
-from framejit.objects.method import METHODS
+from framejit.objects.method import METHODS, binder
 from framejit.objects.number import is_symbolic
 from framejit.objects.protocol import format_, next_or_none
 from framejit.reasons import R
-from framejit.rules.registry import HANDLERS, handler, pure, signature
+from framejit.rules.registry import HANDLERS, handler, pure
 
 HANDLERS.update(METHODS)
 pure((chr, bin, hex, oct, bytearray.fromhex, bytes.fromhex, float.fromhex, int.from_bytes, str.maketrans))
@@ -51,6 +51,21 @@ def positional(least: int, most: int | None = None) -> Any:
         return call
 
     return adapt
+
+
+def takes(target: Any, names: str) -> Any:
+    """Register the handler `f(s, ...)` of a callable with these parameters, as for `method.binder`."""
+    bind = binder(names)
+
+    def register(function: Any) -> Any:
+        @handler(target)
+        def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+            bound = bind(args, kwargs)
+            return wrong_arguments(s, target, args, kwargs) if bound is None else function(s, *bound)
+
+        return function
+
+    return register
 
 
 def wrong_arguments(s: Services, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -190,8 +205,7 @@ def _special(s: Services, v: Value, name: str, error: str, *args: Value) -> Valu
     return s.raise_error(TypeError, error) if method is None else s.call(method, args)
 
 
-@handler(round)
-@signature("number ndigits=")
+@takes(round, "number ndigits=")
 def round_(s: Services, v: Value, digits: Value | None) -> Value:
     v = unwrap(s, v)
     if digits is not None and s.force(digits).cls is type(None):
@@ -223,8 +237,7 @@ def _is_not_implemented(v: Value) -> bool:
     return isinstance(v, Const) and v.obj is NotImplemented
 
 
-@handler(pow)
-@signature("base exp mod=")
+@takes(pow, "base exp mod=")
 def pow_(s: Services, base: Value, exponent: Value, modulus: Value | None) -> Value:
     if modulus is None or s.force(modulus).cls is type(None):
         return s.binary("**", base, exponent)
@@ -289,8 +302,7 @@ def bool_(s: Services, v: Value | None = None) -> Value:
     return bool_const(s.truth(v))
 
 
-@handler(sum)
-@signature("iterable / start=")
+@takes(sum, "iterable / start=")
 def sum_(s: Services, iterable: Value, start: Value | None) -> Value:
     items = s.unpack(iterable)
     if all(isinstance(s.force(v), Const) for v in (*items, start or NONE)):
@@ -425,8 +437,7 @@ def slice_object(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Va
     return wrong_arguments(s, slice, args, kwargs) if kwargs else slice_.make_slice(s, args)
 
 
-@handler(enumerate)
-@signature("iterable start=")
+@takes(enumerate, "iterable start=")
 def enumerate_(s: Services, iterable: Value, start: Value | None) -> Value:
     first = Const(0) if start is None else s.force(start)
     if not is_symbolic(first):
@@ -532,8 +543,7 @@ def dict_fromkeys(s: Services, iterable: Value, value: Value | None = None) -> V
     return dict_.new_dict(s, [(key, value or NONE) for key in s.unpack(iterable)])
 
 
-@handler(MappingProxyType)
-@signature("mapping")
+@takes(MappingProxyType, "mapping")
 def proxy(s: Services, mapping: Value) -> Value:
     v = s.force(mapping)
     if not isinstance(v, Ref):

@@ -28,8 +28,8 @@ from framejit.objects.fold import FOLDABLE, ConstantModel, fold, run, unwrap
 from framejit.objects.model import model
 from framejit.objects.protocol import next_or_none
 from framejit.reasons import R
-from framejit.rules.builtins_ import wrong_arguments
-from framejit.rules.registry import HANDLERS, Handler, handler, pure, signature
+from framejit.rules.builtins_ import takes, wrong_arguments
+from framejit.rules.registry import HANDLERS, Handler, handler, pure
 
 # -- operator -----------------------------------------------------------------------------------------------------------
 
@@ -154,8 +154,7 @@ for _function in (*vars(math).values(), *vars(cmath).values()):
         handler(_function)(_mathematical(_function))
 
 
-@handler(math.prod)
-@signature("iterable / start=")
+@takes(math.prod, "iterable / start=")
 def prod(s: Services, iterable: Value, start: Value | None) -> Value:
     total = Const(1) if start is None else start
     for item in s.unpack(iterable):
@@ -163,8 +162,7 @@ def prod(s: Services, iterable: Value, start: Value | None) -> Value:
     return total
 
 
-@handler(math.fsum)
-@signature("iterable /")
+@takes(math.fsum, "iterable /")
 def fsum(s: Services, iterable: Value) -> Value:
     return run(s, math.fsum, [s.constant(_number(s, item)) for item in s.unpack(iterable)])
 
@@ -174,8 +172,7 @@ def hypot(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return fold(s, math.hypot, [_number(s, arg) for arg in args], kwargs)
 
 
-@handler(math.dist)
-@signature("p q /")
+@takes(math.dist, "p q /")
 def dist(s: Services, p: Value, q: Value) -> Value:
     return run(s, math.dist, *[[s.constant(_number(s, item)) for item in s.unpack(point)] for point in (p, q)])
 
@@ -188,8 +185,7 @@ def partial(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return callables.new_partial(s, args, kwargs)
 
 
-@handler(functools.reduce)
-@signature("function iterable initial= /")
+@takes(functools.reduce, "function iterable initial= /")
 def reduce(s: Services, function: Value, iterable: Value, initial: Value | None) -> Value:
     source = s.iter(iterable)
     total = initial if initial is not None else next_or_none(s, source)
@@ -205,8 +201,7 @@ def cmp_to_key(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Valu
     return s.tail_call(Const(lib_functools.cmp_to_key), args, kwargs)
 
 
-@handler(collections._count_elements)  # type: ignore[attr-defined]
-@signature("mapping iterable /")
+@takes(collections._count_elements, "mapping iterable /")
 def count_elements(s: Services, mapping: Value, iterable: Value) -> Value:
     get = s.getattr(mapping, "get")
     source = s.iter(iterable)
@@ -234,14 +229,12 @@ def _new(s: Services, kind: type, **fields: Any) -> Value:
     return s.heap.new(kind, {(name,): value for name, value in fields.items() if value is not None})
 
 
-@handler(itertools.count)
-@signature("start= step=")
+@takes(itertools.count, "start= step=")
 def count(s: Services, start: Value | None, step: Value | None) -> Value:
     return _new(s, itertools.count, value=start or Const(0), step=step or Const(1))
 
 
-@handler(itertools.repeat)
-@signature("object times=")
+@takes(itertools.repeat, "object times=")
 def repeat(s: Services, obj: Value, times: Value | None) -> Value:
     left = Const(-1) if times is None else Const(max(slice_.index(s, times), 0))
     return _new(s, itertools.repeat, object=obj, left=left)
@@ -254,14 +247,12 @@ def chain(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _new(s, itertools.chain, outer=s.iter(Pack(tuple, tuple(args))), active=NONE)
 
 
-@handler(itertools.chain.from_iterable)
-@signature("iterable /")
+@takes(itertools.chain.from_iterable, "iterable /")
 def chain_from(s: Services, iterable: Value) -> Value:
     return _new(s, itertools.chain, outer=s.iter(iterable), active=NONE)
 
 
-@handler(itertools.cycle)
-@signature("iterable /")
+@takes(itertools.cycle, "iterable /")
 def cycle(s: Services, iterable: Value) -> Value:
     return _new(s, itertools.cycle, source=s.iter(iterable), saved=Pack(tuple, ()), index=Const(0))
 
@@ -277,46 +268,39 @@ def islice(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _new(s, itertools.islice, source=s.iter(args[0]), done=done, next=Const(start), stop=Const(bounds.stop), step=Const(step))
 
 
-@handler(itertools.accumulate)
-@signature("iterable func= initial=")
+@takes(itertools.accumulate, "iterable func= initial=")
 def accumulate(s: Services, iterable: Value, function: Value | None, initial: Value | None) -> Value:
     given = None if initial is None or s.force(initial).cls is type(None) else initial
     plain = NONE if function is None or s.force(function).cls is type(None) else function
     return _new(s, itertools.accumulate, source=s.iter(iterable), function=plain, initial=given)
 
 
-@handler(itertools.takewhile)
-@signature("predicate iterable /")
+@takes(itertools.takewhile, "predicate iterable /")
 def takewhile(s: Services, function: Value, iterable: Value) -> Value:
     return _new(s, itertools.takewhile, function=function, source=s.iter(iterable), stopped=FALSE)
 
 
-@handler(itertools.dropwhile)
-@signature("predicate iterable /")
+@takes(itertools.dropwhile, "predicate iterable /")
 def dropwhile(s: Services, function: Value, iterable: Value) -> Value:
     return _new(s, itertools.dropwhile, function=function, source=s.iter(iterable), started=FALSE)
 
 
-@handler(itertools.filterfalse)
-@signature("function iterable /")
+@takes(itertools.filterfalse, "function iterable /")
 def filterfalse(s: Services, function: Value, iterable: Value) -> Value:
     return _new(s, itertools.filterfalse, function=function, source=s.iter(iterable))
 
 
-@handler(itertools.starmap)
-@signature("function iterable /")
+@takes(itertools.starmap, "function iterable /")
 def starmap(s: Services, function: Value, iterable: Value) -> Value:
     return _new(s, itertools.starmap, function=function, source=s.iter(iterable))
 
 
-@handler(itertools.compress)
-@signature("data selectors")
+@takes(itertools.compress, "data selectors")
 def compress(s: Services, data: Value, selectors: Value) -> Value:
     return _new(s, itertools.compress, source=s.iter(data), selectors=s.iter(selectors))
 
 
-@handler(itertools.pairwise)
-@signature("iterable /")
+@takes(itertools.pairwise, "iterable /")
 def pairwise(s: Services, iterable: Value) -> Value:
     return _new(s, itertools.pairwise, source=s.iter(iterable))
 
@@ -329,8 +313,7 @@ def zip_longest(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Val
     return _new(s, itertools.zip_longest, sources=sources, fill=kwargs.get("fillvalue", NONE))
 
 
-@handler(itertools.groupby)
-@signature("iterable key=")
+@takes(itertools.groupby, "iterable key=")
 def groupby(s: Services, iterable: Value, key: Value | None) -> Value:
     function = NONE if key is None or s.force(key).cls is type(None) else key
     return _new(s, itertools.groupby, source=s.iter(iterable), function=function)
@@ -347,8 +330,7 @@ def product(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 def _combinatoric(kind: type) -> None:
-    @handler(kind)
-    @signature("iterable r=" if kind is itertools.permutations else "iterable r")
+    @takes(kind, "iterable r=" if kind is itertools.permutations else "iterable r")
     def make(s: Services, iterable: Value, size: Value | None) -> Value:
         pool = tuple(s.unpack(iterable))
         many = len(pool) if size is None or s.force(size).cls is type(None) else slice_.index(s, size)
@@ -397,8 +379,7 @@ for _kind in (re.Pattern, re.Match):
 ATOMIC = {*FOLDABLE, *copy._deepcopy_dispatch} - {list, tuple, dict, types.MethodType}  # type: ignore[attr-defined]
 
 
-@handler(copy.copy)
-@signature("x")
+@takes(copy.copy, "x")
 def shallow_copy(s: Services, v: Value) -> Value:
     v = s.force(v)
     if v.cls in ATOMIC or isinstance(v, Const) or v.cls in (tuple, frozenset):
@@ -411,8 +392,7 @@ def shallow_copy(s: Services, v: Value) -> Value:
     return _copied_object(s, v, None)
 
 
-@handler(copy.deepcopy)
-@signature("x memo=")
+@takes(copy.deepcopy, "x memo=")
 def deep_copy(s: Services, v: Value, memo: Value | None) -> Value:
     if memo is not None and s.force(memo).cls is not type(None):
         return s.unsupported(R.OPAQUE_CALL, copy.deepcopy, "a memo")
