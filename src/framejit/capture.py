@@ -26,7 +26,7 @@ from framejit.config import config
 from framejit.core.errors import BackendError, CaptureError, InternalError, Retrace
 from framejit.core.guard import Guard
 from framejit.core.options import CompileOptions, by_key
-from framejit.core.program import unpack
+from framejit.core.program import OP_NAMES, OPS, unpack
 from framejit.core.state import Exit, ExitKind
 from framejit.core.trace import Trace
 from framejit.core.value import Const, Node, Number, Value
@@ -70,10 +70,13 @@ class Region(NamedTuple):
         if found is None:
             return None
         index, seen = found
+        op, *operands = self.program.instructions[index]
         note = self.notes.get(index)
         if note is None:
-            return GuardFailure(NO_ID, "", str(unpack(self.program).instructions[index]), seen, None)
-        return GuardFailure(NO_ID, note.path, note.expected, seen, note.asked)
+            return GuardFailure(NO_ID, "", OP_NAMES[op], seen, None)
+        place = OPS[OP_NAMES[op]].kinds.find("k")
+        operand: Any = self.program.consts[operands[place]] if place >= 0 else operands[-1]
+        return GuardFailure(NO_ID, note.path, note.expected(operand), seen, note.asked)
 
 
 class Record:
@@ -313,7 +316,7 @@ class Attempt:
         if wanted(CaptureEnd):
             seconds = time.perf_counter() - began - self.backend_seconds
             listing = unpack(lowered.program, lowered.notes, (*self.code.co_varnames, *self.code.co_cellvars, *self.code.co_freevars))
-            emit(CaptureEnd(self.id, self.code, self.pc, seconds, listing, lowered.guards, interpreter.steps))
+            emit(CaptureEnd(self.id, self.code, self.pc, seconds, listing, lowering.lines(), interpreter.steps))
         return True
 
     def _goes_on(self, leave: Exit, trace: Trace) -> bool:

@@ -113,7 +113,7 @@ def test_guards_miss():
     assert run(lowered, [7, 0]) == 1
     assert run(lowered, [8, 0])[0] == "miss"
     index, seen = lowered.program.explain_failure()
-    assert (str(lowered.notes[index]), seen) == ("L.x == 7", "8")
+    assert (lowered.notes[index].expected(7), seen) == ("L.x == 7", "8")
     assert run(lowered, [7.0, 0])[0] == "miss"
 
 

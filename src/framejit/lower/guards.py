@@ -39,14 +39,22 @@ def _py_of(values: Any, operand: Any) -> bool:
 
 
 class Note(NamedTuple):
-    """What a check stands for, as text only, so that nothing is kept alive."""
+    """What an instruction stands for, as text only, so that nothing is kept alive; a load has no predicate."""
 
     path: str
-    expected: str
+    predicate: str
     asked: Where | None
 
+    def expected(self, operand: Any) -> str:
+        """The fact in words, given the operand that the program holds."""
+        if not self.predicate:
+            return f"{self.path} exists"
+        if self.predicate == "TYPE_ATTR":
+            return f"look-ups on class {self.path} give what they gave"
+        return str(Guard(self.path, self.predicate, operand))  # type: ignore[arg-type]
+
     def __str__(self) -> str:
-        return self.expected
+        return self.path if self.asked is None else f"{self.asked.code.co_qualname}:{self.asked.line}"
 
 
 def settled(guard: Guard) -> bool:
@@ -164,15 +172,24 @@ class Head:
         self.code.append(Instruction(op, operands, note))
 
     def note(self, guard: Guard) -> Note:
-        """The guard as text."""
-        path = "" if guard.path is None else self.text(guard.path)
-        operand: Any = guard.operand
+        """The guard as text, without its operand."""
+        predicate, path = guard.predicate, guard.path
+        if path is not None:
+            return Note(self.text(path), predicate, guard.origin)
+        if predicate == "TYPE_ATTR":
+            return Note(guard.operand[0].__qualname__, predicate, guard.origin)
+        if predicate in OF_SEVERAL:
+            return Note(", ".join(map(self.text, _several(guard))), predicate, guard.origin)
+        return Note("", predicate, guard.origin)
+
+    def line(self, guard: Guard) -> str:
+        """The guard in full."""
+        operand = guard.operand
         if guard.predicate in ("SAME", "NOT_SAME"):
             operand = self.text(operand)
         elif guard.predicate in OF_SEVERAL:
-            path, operand = ", ".join(map(self.text, _several(guard))), operand[0]
-        shown: Any = path
-        return Note(path, str(guard._replace(path=shown, operand=operand)), guard.origin)
+            operand = operand[0]
+        return self.note(guard).expected(operand) if guard.predicate != "TYPE_ATTR" else str(guard)
 
     def text(self, path: Path) -> str:
         """The path's text, made once."""
@@ -200,7 +217,7 @@ class Head:
             if path.kind == CONST:
                 self._add(op, register, self.packer.const(arg))
             elif KINDS[op] == "di":
-                self._add(op, register, arg[0], note=Note(self.text(path), f"{self.text(path)} is bound", None))
+                self._add(op, register, arg[0], note=Note(self.text(path), "", None))
             else:
                 self._add(op, register)
             return
@@ -215,7 +232,7 @@ class Head:
             self._add_load(op, register, parent, arg, path)
 
     def _add_load(self, op: str, register: int, parent: int, arg: Any, path: Path) -> None:
-        note = Note(self.text(path), f"{self.text(path)} exists", None)
+        note = Note(self.text(path), "", None)
         kinds = KINDS[op]
         if kinds == "dr":
             self._add(op, register, parent, note=note)
@@ -271,8 +288,6 @@ class Head:
             pairs = self.classes.pop(cls, None)
             if pairs is not None:
                 rows = tuple(packer.const(entry) for entry in pairs)
-                text = ", ".join(pairs[::2])
-                note = Note(cls.__qualname__, f"look-ups on class {cls.__qualname__} unchanged: {text}"[:300], guard.origin)
                 self._add("CHECK_TYPE_ATTRS", packer.const(cls), packer.stamp(), rows, note=note)
         elif guard.predicate == "SLOT_EMPTY":
             self._add("CHECK_SLOT_EMPTY", guard.path.arg[0], note=note)  # type: ignore[union-attr]

@@ -10,7 +10,7 @@ import torch
 
 from framejit import _C
 from framejit.core import heap
-from framejit.core.program import OPS
+from framejit.core.program import EMPTY, KEEP, OPS
 
 KINDS: dict[str, str] = {name: op.kinds for name, op in OPS.items()}
 
@@ -78,14 +78,9 @@ class Packer:
     def pack(self, instructions: list[Instruction | Label], name: str) -> tuple[Any, dict[int, Any]]:
         """The machine program, and the notes of its instructions by index."""
         plain = place(instructions)
-        allocate, count = Allocation(plain).run(self.registers)
-        packed = []
-        notes = {}
-        for index, ins in enumerate(plain):
-            packed.append(_encode(ins, allocate[index]))
-            if ins.note is not None:
-                notes[index] = ins.note
-        return _C.Program(tuple(packed), tuple(self.consts), count, name, tuple(sorted(self.weak))), notes
+        rows, count = Allocation(plain).run()
+        notes = {index: ins.note for index, ins in enumerate(plain) if ins.note is not None}
+        return _C.Program(tuple(rows), tuple(self.consts), count, name, tuple(sorted(self.weak))), notes
 
 
 def constant_key(obj: Any) -> Any:
@@ -109,66 +104,81 @@ def place(instructions: list[Instruction | Label]) -> list[Instruction]:
     return plain
 
 
-def registers(ins: Instruction) -> tuple[list[int], list[int]]:
-    """The virtual registers that an instruction reads and sets."""
-    reads: list[int] = []
-    sets: list[int] = []
-    for kind, operand in zip(KINDS[ins.op], ins.operands, strict=True):
-        if kind in "ro":
-            reads.append(operand)
-        elif kind == "d":
-            sets.append(operand)
-        elif kind == "D" or (kind == "*" and ins.op == "DICT_GROUP"):
-            sets.extend(operand)
-        elif kind == "*":
-            reads.extend(operand)
-    return [r for r in reads if r >= 0], [r for r in sets if r >= 0]
+class Shape:
+    """Which operands of an op are registers: single ones and tuples of them, read and set."""
+
+    __slots__ = ("reads", "sets", "read_lists", "set_lists", "labels", "code")
+
+    def __init__(self, name: str, kinds: str):
+        places = list(enumerate(kinds))
+        group = name == "DICT_GROUP"
+        self.code = OPS[name].code
+        self.reads = [place for place, kind in places if kind in "ro"]
+        self.sets = [place for place, kind in places if kind == "d"]
+        self.read_lists = [place for place, kind in places if kind == "*" and not group]
+        self.set_lists = [place for place, kind in places if kind == "D" or (kind == "*" and group)]
+        self.labels = [place for place, kind in places if kind in "Ll"]
+
+
+SHAPES = {name: Shape(name, kinds) for name, kinds in KINDS.items()}
 
 
 class Allocation:
     """Linear scan: jumps only go forward, so a register lives from its first setting to its last use."""
 
     def __init__(self, plain: list[Instruction]):
-        self.uses = [registers(ins) for ins in plain]
-        self.last: dict[int, int] = {}
-        for index, (reads, sets) in enumerate(self.uses):
-            for r in reads:
-                self.last[r] = index
-            for r in sets:
-                self.last[r] = max(self.last.get(r, index), index)
+        self.plain = plain
+        self.last: dict[int, int] = {EMPTY: -1, KEEP: -1}
+        last = self.last
+        for index, ins in enumerate(plain):
+            shape, operands = SHAPES[ins.op], ins.operands
+            for place in shape.reads:
+                last[operands[place]] = index
+            for place in shape.sets:
+                last[operands[place]] = index
+            for place in shape.read_lists:
+                for r in operands[place]:
+                    last[r] = index
+            for place in shape.set_lists:
+                for r in operands[place]:
+                    last[r] = index
 
-    def run(self, virtual: int) -> tuple[list[dict[int, int]], int]:
-        """Per instruction the physical register of each virtual one, and how many there are."""
-        where: dict[int, int] = {}
+    def run(self) -> tuple[list[tuple[Any, ...]], int]:
+        """The instructions with physical registers, and how many of these there are."""
+        last = self.last
+        where: dict[int, int] = {EMPTY: EMPTY, KEEP: KEEP}
         free: list[int] = []
         count = 0
-        result = []
-        for index, (reads, sets) in enumerate(self.uses):
-            for r in sets:
-                if r not in where:
-                    if free:
-                        where[r] = free.pop()
-                    else:
-                        where[r] = count
-                        count += 1
-            mentioned = {*reads, *sets}
-            result.append({r: where[r] for r in mentioned})
-            for r in mentioned:
-                if self.last[r] == index:
-                    free.append(where[r])
-        return result, count
-
-
-def _encode(ins: Instruction, where: dict[int, int]) -> tuple[Any, ...]:
-    encoded: list[Any] = [OPS[ins.op].code]
-    for kind, operand in zip(KINDS[ins.op], ins.operands, strict=True):
-        if kind in "rdo":
-            encoded.append(where[operand] if operand >= 0 else operand)
-        elif kind in "*D":
-            encoded.append(tuple(where[r] if r >= 0 else r for r in operand))
-        elif kind in "Ll":
-            encoded.append(operand.index if isinstance(operand, Label) else operand)
-        else:
-            encoded.append(operand)
-    return tuple(encoded)
-
+        rows: list[tuple[Any, ...]] = []
+        for index, ins in enumerate(self.plain):
+            shape, operands = SHAPES[ins.op], ins.operands
+            row = [shape.code, *operands]
+            ending: list[int] = []
+            for place in shape.reads:
+                r = operands[place]
+                row[place + 1] = where[r]
+                if last[r] == index and r >= 0:
+                    ending.append(r)
+            for place in shape.read_lists:
+                values = operands[place]
+                row[place + 1] = tuple([where[r] for r in values])
+                ending += [r for r in values if last[r] == index and r >= 0]
+            for place in (*shape.sets, *shape.set_lists):
+                values = operands[place]
+                for r in values if type(values) is tuple else (values,):
+                    if r not in where:
+                        if free:
+                            where[r] = free.pop()
+                        else:
+                            where[r] = count
+                            count += 1
+                    if last[r] == index and r >= 0:
+                        ending.append(r)
+                row[place + 1] = tuple([where[r] for r in values]) if type(values) is tuple else where[values]
+            for place in shape.labels:
+                if isinstance(operands[place], Label):
+                    row[place + 1] = operands[place].index
+            rows.append(tuple(row))
+            if ending:
+                free += [where[r] for r in (ending if len(ending) == 1 else set(ending))]
+        return rows, count

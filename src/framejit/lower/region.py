@@ -39,11 +39,10 @@ def _acts(node: torch.fx.Node) -> bool:
 
 
 class Lowered(NamedTuple):
-    """A program, the notes of its instructions, and the guards as lines of text."""
+    """A program and the notes of its instructions."""
 
     program: Any
     notes: dict[int, Note]
-    guards: tuple[str, ...]
 
 
 class Lowering:
@@ -110,6 +109,9 @@ class Lowering:
             code.append(Instruction("CALL_GRAPH", (self.packer.const(graph, weak=False), flags, registers, outputs)))
         code += [*self.materializer.code, *self.effects.code, *self.rows]
         program, notes = self.packer.pack(code, f"{self.root.co_qualname} pc={self.pc}")
-        lines = tuple(note.expected for note in map(self.head.note, self.guards))
-        return Lowered(program, notes, lines)
+        return Lowered(program, notes)
+
+    def lines(self) -> tuple[str, ...]:
+        """The guards as text."""
+        return tuple(self.head.line(guard) for guard in self.guards)
 
