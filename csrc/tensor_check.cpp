@@ -14,6 +14,7 @@
 #include <torch/csrc/autograd/anomaly_mode.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -26,15 +27,15 @@ namespace fj {
 static const int64_t ANY = INT64_MIN;
 
 struct TensorCheck {
-  PyObject_HEAD
+  PyObject_VAR_HEAD // as many numbers
   PyTypeObject *type; // borrowed from `watch` or what it refers to; NULL once the class is gone
   PyObject *watch;
   uint64_t keys;
   caffe2::TypeMeta dtype;
   c10::Device device;
   bool requires_grad, exact, contiguous;
-  int64_t ndim;
-  std::vector<int64_t> numbers; // sizes, then strides; ANY is not compared
+  size_t ndim;
+  int64_t numbers[1]; // sizes, then strides; ANY is not compared
 };
 
 static PyTypeObject *tensor_check_type, *torch_state_type;
@@ -45,25 +46,25 @@ static bool is_tensor(PyObject *value) {
   return THPVariableClass && PyType_IsSubtype(Py_TYPE(value), reinterpret_cast<PyTypeObject *>(THPVariableClass));
 }
 
-static bool numbers_match(const int64_t *expected, const int64_t *actual, int64_t n, bool exact) {
-  if (exact) {
+static inline bool shape_matches(const TensorCheck *c, const int64_t *sizes, const int64_t *strides) {
+  const int64_t *expected = c->numbers;
+  size_t n = c->ndim;
+  if (c->exact) {
     int64_t difference = 0;
-    for (int64_t i = 0; i < n; i++) difference |= expected[i] ^ actual[i];
+    for (size_t i = 0; i < n; i++) difference |= (expected[i] ^ sizes[i]) | (expected[n + i] ^ strides[i]);
     return difference == 0;
   }
-  for (int64_t i = 0; i < n; i++)
-    if (expected[i] != actual[i] && expected[i] != ANY) return false;
+  for (size_t i = 0; i < n; i++)
+    if ((expected[i] != sizes[i] && expected[i] != ANY) || (expected[n + i] != strides[i] && expected[n + i] != ANY)) return false;
   return true;
 }
 
-static bool matches(const TensorCheck *c, const at::TensorImpl *t) {
+static inline bool matches(const TensorCheck *c, const at::TensorImpl *t) {
   if (t->key_set().raw_repr() != c->keys || t->dtype() != c->dtype || t->requires_grad() != c->requires_grad) return false;
-  if (t->device() != c->device || t->has_symbolic_sizes_strides()) return false;
-  auto sizes = t->sizes(), strides = t->strides();
-  if (static_cast<int64_t>(sizes.size()) != c->ndim) return false;
-  const int64_t *expected = c->numbers.data();
-  return numbers_match(expected, sizes.data(), c->ndim, c->exact) && numbers_match(expected + c->ndim, strides.data(), c->ndim, c->exact) &&
-         (!c->contiguous || t->is_contiguous());
+  if (t->has_symbolic_sizes_strides() || !(t->device() == c->device)) return false;
+  auto sizes = t->sizes();
+  if (sizes.size() != c->ndim || !shape_matches(c, sizes.data(), t->strides().data())) return false;
+  return !c->contiguous || t->is_contiguous();
 }
 
 bool tensor_matches(PyObject *check, PyObject *value) {
@@ -183,11 +184,9 @@ static bool watch_class(TensorCheck *c, PyTypeObject *type) {
 }
 
 // `given` is None (all as they are) or a tuple of int or None (not compared).
-static bool take_numbers(TensorCheck *c, PyObject *given, c10::IntArrayRef actual, const char *what) {
-  if (given == Py_None) {
-    c->numbers.insert(c->numbers.end(), actual.begin(), actual.end());
-    return true;
-  }
+static bool take_numbers(TensorCheck *c, int64_t *numbers, PyObject *given, c10::IntArrayRef actual, const char *what) {
+  std::copy(actual.begin(), actual.end(), numbers);
+  if (given == Py_None) return true;
   if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) != static_cast<Py_ssize_t>(actual.size())) {
     PyErr_Format(PyExc_ValueError, "%s: wants a tuple of %zd", what, actual.size());
     return false;
@@ -195,7 +194,7 @@ static bool take_numbers(TensorCheck *c, PyObject *given, c10::IntArrayRef actua
   for (size_t i = 0; i < actual.size(); i++) {
     PyObject *item = PyTuple_GET_ITEM(given, i);
     c->exact = c->exact && item != Py_None;
-    c->numbers.push_back(item == Py_None ? ANY : PyLong_AsLongLong(item));
+    numbers[i] = item == Py_None ? ANY : PyLong_AsLongLong(item);
   }
   return !PyErr_Occurred();
 }
@@ -208,21 +207,22 @@ static PyObject *tensor_check(PyObject *, PyObject *args, PyObject *kwargs) {
                                    &contiguous, &requires_grad, &PyType_Type, &type))
     return nullptr;
   if (!is_tensor(value)) return PyErr_Format(PyExc_TypeError, "not a tensor: '%s'", Py_TYPE(value)->tp_name);
-  auto *c = reinterpret_cast<TensorCheck *>(tensor_check_type->tp_alloc(tensor_check_type, 0));
-  if (!c) return nullptr;
-  new (&c->numbers) std::vector<int64_t>;
+  TensorCheck *c = nullptr;
   bool ok = false;
   try {
     const at::TensorImpl *t = THPVariable_Unpack(value).unsafeGetTensorImpl();
+    size_t n = t->sizes().size();
+    c = reinterpret_cast<TensorCheck *>(tensor_check_type->tp_alloc(tensor_check_type, 2 * n));
+    if (!c) return nullptr;
     c->keys = t->key_set().raw_repr();
     new (&c->dtype) caffe2::TypeMeta(t->dtype());
     new (&c->device) c10::Device(t->device());
     c->requires_grad = requires_grad == Py_None ? t->requires_grad() : PyObject_IsTrue(requires_grad) == 1;
     c->exact = true;
     c->contiguous = contiguous;
-    c->ndim = static_cast<int64_t>(t->sizes().size());
-    ok = watch_class(c, type ? reinterpret_cast<PyTypeObject *>(type) : Py_TYPE(value)) && take_numbers(c, sizes, t->sizes(), "sizes") &&
-         take_numbers(c, strides, t->strides(), "strides");
+    c->ndim = n;
+    ok = watch_class(c, type ? reinterpret_cast<PyTypeObject *>(type) : Py_TYPE(value)) &&
+         take_numbers(c, c->numbers, sizes, t->sizes(), "sizes") && take_numbers(c, c->numbers + n, strides, t->strides(), "strides");
   } catch (const std::exception &error) {
     PyErr_Format(PyExc_ValueError, "this tensor cannot be checked: %.200s", error.what());
   }
@@ -234,15 +234,13 @@ static void tensor_check_dealloc(PyObject *self) {
   auto *c = reinterpret_cast<TensorCheck *>(self);
   PyTypeObject *type = Py_TYPE(self);
   Py_CLEAR(c->watch);
-  using std::vector;
-  c->numbers.~vector();
   type->tp_free(self);
   Py_DECREF(type);
 }
 
 static PyObject *tensor_check_repr(PyObject *self) {
   auto *c = reinterpret_cast<TensorCheck *>(self);
-  std::string text = tensor_text(c->dtype.toScalarType(), c->numbers.data(), c->numbers.data() + c->ndim, c->ndim, c->device.str(),
+  std::string text = tensor_text(c->dtype.toScalarType(), c->numbers, c->numbers + c->ndim, c->ndim, c->device.str(),
                                  c->requires_grad);
   return PyUnicode_FromFormat("%s %s%s", c->type ? c->type->tp_name : "(dead class)", text.c_str(), c->contiguous ? " contiguous" : "");
 }
@@ -490,7 +488,7 @@ static PyType_Slot state_slots[] = {{Py_tp_doc, const_cast<char *>("What CHECK_T
                                     {Py_tp_getset, state_getset},
                                     {0, nullptr}};
 static const unsigned type_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
-static PyType_Spec check_spec = {"framejit._C.TensorCheck", sizeof(TensorCheck), 0, type_flags, check_slots};
+static PyType_Spec check_spec = {"framejit._C.TensorCheck", sizeof(TensorCheck), sizeof(int64_t), type_flags, check_slots};
 static PyType_Spec state_spec = {"framejit._C.TorchState", sizeof(TorchState), 0, type_flags, state_slots};
 
 static PyMethodDef functions[] = {
