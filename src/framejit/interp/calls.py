@@ -85,8 +85,11 @@ def _unbound(obj: Any) -> tuple[Any, Value] | None:
         receiver = obj.__self__
         if receiver is None or isinstance(receiver, types.ModuleType):
             return None
-        for base in type(receiver).__mro__:
+        of_class = receiver.__mro__ if isinstance(receiver, type) else ()
+        for base in (*of_class, *type(receiver).__mro__):
             descriptor = vars(base).get(obj.__name__)
+            if base in of_class and type(descriptor) is not types.ClassMethodDescriptorType:
+                continue
             if descriptor is not None:
                 return (descriptor, Const(receiver)) if descriptor.__hash__ is not None else None
     return None

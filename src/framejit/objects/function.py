@@ -9,7 +9,19 @@ from typing import Any, NamedTuple
 
 from framejit import interop
 from framejit.core.heap import MISSING
-from framejit.core.path import ATTR, BUILTINS, CELL, CLOSURE, DICT_ITEM, FUNC_FIELD, ITEM, METHOD_FUNC, METHOD_SELF, SLOT, Path
+from framejit.core.path import (
+    ATTR,
+    BUILTINS,
+    CELL,
+    CLOSURE,
+    DICT_ITEM,
+    FUNC_FIELD,
+    ITEM,
+    METHOD_FUNC,
+    METHOD_SELF,
+    SLOT,
+    Path,
+)
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Pack, Ref, Value, bool_const
 from framejit.objects.dict_ import lookup, realize_dict
@@ -282,6 +294,13 @@ class BuiltinModel(Model):
                     return Pack(types.BuiltinMethodType, (Const(descriptor), s.input(path.to(ATTR, "__self__"), receiver)), path)
         s.guard(path, "IS", real)
         return Const(real, path)
+
+    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
+        if not isinstance(v, Pack):
+            return None
+        if name == "__self__":
+            return v.items[1]
+        return s.wrap(getattr(s.constant(v.items[0]), name)) if name in ("__name__", "__qualname__", "__doc__") else None
 
 
 @model(

@@ -7,11 +7,12 @@ from typing import Any
 
 from framejit.core.path import Path
 from framejit.core.services import Services
-from framejit.core.value import Const, Node, Number, Value, bool_const
+from framejit.core.value import Const, Node, Number, Pack, Ref, Value, bool_const
 from framejit.objects import fold, symnum
 from framejit.objects.exact import ExactModel
 from framejit.objects.fold import ConstantModel, unwrap
 from framejit.objects.model import model
+from framejit.objects.rebuild import REBUILDERS
 from framejit.reasons import R
 
 NUMERIC = (int, float, complex)
@@ -43,6 +44,8 @@ class NumberModel(ConstantModel):
         left, right = unwrap(s, left), unwrap(s, right)
         if not issubclass(left.cls, NUMERIC) or not issubclass(right.cls, NUMERIC):
             return None
+        if isinstance(left, Ref) or isinstance(right, Ref):
+            return s.unsupported(R.OPAQUE_OPERATION, left, "arithmetic on an identity")
         if is_symbolic(left) or is_symbolic(right):
             return symnum.binary(s, symbol.removesuffix("="), left, right)
         return fold.binary(s, symbol, left, right)
@@ -51,13 +54,42 @@ class NumberModel(ConstantModel):
         v, other = unwrap(s, v), unwrap(s, other)
         if not issubclass(v.cls, NUMERIC) or not issubclass(other.cls, NUMERIC) or (symbol[0] in "<>" and complex in (v.cls, other.cls)):
             return None
+        if isinstance(v, Ref) or isinstance(other, Ref):
+            return _compare_later(s, symbol, v, other)
         if is_symbolic(v) or is_symbolic(other):
             return symnum.compare(s, symbol, v, other)
         return fold.compare(s, symbol, v, other)
 
+    def hash_key(self, s: Services, v: Value) -> Any:
+        return _key(s, unwrap(s, v))
+
     def unary(self, s: Services, symbol: str, v: Value) -> Value:
         v = unwrap(s, v)
         return symnum.unary(s, symbol, v) if is_symbolic(v) else super().unary(s, symbol, v)
+
+
+FUNCTION, ARGUMENTS = ("function",), ("arguments",)
+
+
+def later(s: Services, function: Any, *args: Value) -> Ref:
+    """The int that a C function will give behind the graph, such as the id of an object born in the capture."""
+    return s.heap.new(int, {FUNCTION: Const(function), ARGUMENTS: Pack(tuple, args)})
+
+
+REBUILDERS[int] = lambda get: (get("function").obj, list(get("arguments").items))
+
+
+def _key(s: Services, v: Value) -> Any:
+    if not isinstance(v, Ref) or s.heap.get(v, FUNCTION) is None:
+        return s.constant(v)
+    return ("later", s.heap.get(v, FUNCTION).obj, s.heap.get(v, ARGUMENTS).items)
+
+
+def _compare_later(s: Services, symbol: str, v: Value, other: Value) -> Value:
+    """Identities of different objects born here differ from each other and from those of other objects."""
+    if symbol not in ("==", "!="):
+        s.unsupported(R.OPAQUE_OPERATION, v, "order of identities")
+    return bool_const((_key(s, v) == _key(s, other)) == (symbol == "=="))
 
 
 @model(type(None), type(Ellipsis), NotImplementedType)

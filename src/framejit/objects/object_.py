@@ -160,6 +160,8 @@ def _read_slot(s: Services, v: Ref, name: str, found: Any) -> Value:
         except AttributeError:
             return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, f"the slot {name} is empty")
         item = s.heap.load(v, found, s.input(v.path.to(MEMBER, found), real))
+    if item is None:
+        item = model_of(v.cls).attribute(s, v, name, found)
     if item is None or item is MISSING:
         return _no_attribute(s, f"'{v.cls.__name__}' object has no attribute '{name}'")
     return item  # type: ignore[no-any-return]

@@ -17,6 +17,7 @@ from framejit.objects import (
     dict_view,
     iterator,
     list_,
+    number,
     sequence,
     set_,
     slice_,
@@ -101,13 +102,13 @@ def callable_(s: Services, v: Value) -> Value:
 @positional(1)
 def id_(s: Services, v: Value) -> Value:
     v = s.force(v)
-    real = v.obj if isinstance(v, Const) else getattr(v, "real", None)
-    path = getattr(v, "path", None)
-    if real is None and not (isinstance(v, Const) and v.obj is None):
-        return s.unsupported(R.OPAQUE_CALL, id, "an object born in the region")
-    if path is not None:
+    if isinstance(v, Const):
+        return Const(id(v.obj))
+    path, real = getattr(v, "path", None), getattr(v, "real", None)
+    if path is not None and real is not None:
         s.guard(path, "IS", real)
-    return Const(id(real))
+        return Const(id(real))
+    return number.later(s, id, v)
 
 
 @handler(hash)
@@ -535,12 +536,6 @@ def dict_object(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Val
     ref = s.heap.new(dict, {dict_.ITEMS: {}})
     dict_methods.dict_init(s, ref, args, kwargs)
     return ref
-
-
-@handler(dict.fromkeys)
-@positional(1, 2)
-def dict_fromkeys(s: Services, iterable: Value, value: Value | None = None) -> Value:
-    return dict_.new_dict(s, [(key, value or NONE) for key in s.unpack(iterable)])
 
 
 @takes(MappingProxyType, "mapping")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import bisect
 import cmath
 import collections
@@ -11,8 +12,10 @@ import heapq
 import itertools
 import math
 import operator
+import os
 import random
 import re
+import sys
 import time
 import types
 import warnings
@@ -23,7 +26,7 @@ from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, Const, Node, Number, Pack, Value, bool_const
 from framejit.lib import functools_ as lib_functools
 from framejit.lib import pure as lib_pure
-from framejit.objects import callables, dict_, itertools_, slice_
+from framejit.objects import callables, dict_, itertools_, number, slice_
 from framejit.objects.fold import FOLDABLE, ConstantModel, fold, run, unwrap
 from framejit.objects.model import model
 from framejit.objects.protocol import next_or_none
@@ -366,13 +369,59 @@ class PatternModel(ConstantModel):
         return None
 
 
-pure((re.compile, re.match, re.search, re.fullmatch, re.sub, re.subn, re.split, re.findall, re.escape))
+pure((re.compile, re.match, re.search, re.fullmatch, re.split, re.findall, re.escape))
 for _kind in (re.Pattern, re.Match):
     pure(
         found
         for name, found in vars(_kind).items()
-        if isinstance(found, types.MethodDescriptorType) and name not in ("finditer", "scanner")
+        if isinstance(found, types.MethodDescriptorType) and name not in ("finditer", "scanner", "sub", "subn")
     )
+
+def _substituted(s: Services, pattern: Value, replacement: Value, text: Value, count: Value | None, counted: bool) -> Value:
+    real, source = s.constant(pattern), s.constant(text)
+    most = 0 if count is None else s.constant(count)
+    replaces: Any = None
+    if s.is_constant(replacement) and isinstance(s.constant(replacement), (str, bytes)):
+        replaces = s.constant(replacement)
+    else:
+        answers = [s.constant(s.call(replacement, [Const(match)])) for match in itertools.islice(real.finditer(source), most or None)]
+        following = iter(answers)
+        replaces = lambda match: next(following)  # noqa: E731 - re wants a function
+    return run(s, real.subn if counted else real.sub, replaces, source, most)
+
+
+def _compiled(s: Services, pattern: Value, flags: Value | None) -> Value:
+    if isinstance(s.constant(pattern), re.Pattern):
+        return pattern
+    return run(s, re.compile, s.constant(pattern), 0 if flags is None else s.constant(flags))
+
+
+@takes(re.sub, "pattern repl string count= flags=")
+def sub(s: Services, pattern: Value, repl: Value, text: Value, count: Value | None, flags: Value | None) -> Value:
+    return _substituted(s, _compiled(s, pattern, flags), repl, text, count, False)
+
+
+@takes(re.subn, "pattern repl string count= flags=")
+def subn(s: Services, pattern: Value, repl: Value, text: Value, count: Value | None, flags: Value | None) -> Value:
+    return _substituted(s, _compiled(s, pattern, flags), repl, text, count, True)
+
+
+@takes(re.Pattern.sub, "self repl string count=")
+def pattern_sub(s: Services, pattern: Value, repl: Value, text: Value, count: Value | None) -> Value:
+    return _substituted(s, pattern, repl, text, count, False)
+
+
+@takes(re.Pattern.subn, "self repl string count=")
+def pattern_subn(s: Services, pattern: Value, repl: Value, text: Value, count: Value | None) -> Value:
+    return _substituted(s, pattern, repl, text, count, True)
+
+
+@takes(re.Pattern.finditer, "self string pos= endpos=")
+def finditer(s: Services, pattern: Value, text: Value, pos: Value | None, endpos: Value | None) -> Value:
+    bounds = [s.constant(bound) for bound in (pos, endpos) if bound is not None]
+    matches = list(s.constant(pattern).finditer(s.constant(text), *bounds))
+    return s.iter(Pack(tuple, tuple(map(Const, matches))))
+
 
 # -- copy -----------------------------------------------------------------------------------------------------------------------
 
@@ -445,6 +494,35 @@ def _copied_object(s: Services, v: Value, memo: dict[Value, Value] | None) -> Va
     for name, (key, item) in list(dict_.full(s, namespace).items()):
         dict_.store(s, target, name, item if memo is None else _deep(s, item, memo), key)
     return made
+
+
+@takes(types.MethodType, "function instance /")
+def bound_method(s: Services, function: Value, instance: Value) -> Value:
+    return Pack(types.MethodType, (s.force(function), instance))
+
+
+@takes(_thread.get_ident, "")
+def get_ident(s: Services) -> Value:
+    return number.later(s, _thread.get_ident)
+
+
+@takes(sys.exc_info, "")
+def exc_info(s: Services) -> Value:
+    handled = s.force(s.state["handled"])  # type: ignore[attr-defined]
+    if not isinstance(handled, Const) or handled.obj is not None:
+        s.unsupported(R.EXCEPTION_OPERATION, handled, "sys.exc_info() while an exception is handled")
+    return Pack(tuple, (NONE, NONE, NONE))
+
+
+@takes(os.fspath, "path")
+def fspath(s: Services, path: Value) -> Value:
+    v = s.force(path)
+    if issubclass(v.cls, (str, bytes)):
+        return v
+    method = s.special(v, "__fspath__")
+    if method is None:
+        return s.raise_error(TypeError, f"expected str, bytes or os.PathLike object, not {v.cls.__name__}")
+    return s.call(method)
 
 
 # -- the world outside ------------------------------------------------------------------------------------------------------------
