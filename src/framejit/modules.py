@@ -54,6 +54,8 @@ def compile_module(module: torch.nn.Module, options: CompileOptions) -> Any:
     """A compiled twin of `module`: same class for `isinstance`, same attributes, parameters, buffers and hooks."""
     key, options = key_of(options)
     target = trampoline(module)
+    if type(module).__module__.partition(".")[0] != "torch":  # containers of torch differ too much from each other
+        _share_code(_twin_class(type(module)), target)
     return twin(module, hold(_C.Compiled(target, key), options), options)
 
 
@@ -104,6 +106,15 @@ def trampoline(target: Callable[..., Any]) -> Callable[..., Any]:
     assert isinstance(call, FunctionType)
     call.__code__ = call.__code__.replace(co_filename=OWN_CODE)
     return call
+
+
+def _share_code(twin_class: Any, target: Any) -> None:
+    """Let modules of one class share their regions, so that a layer index becomes a number instead of a capture each."""
+    known = twin_class.__dict__.get("_framejit_code")
+    if known is None:
+        twin_class._framejit_code = target.__code__
+    else:
+        target.__code__ = known
 
 
 def _twin_class(cls: type) -> type:
