@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from framejit.core.errors import Raised
 from framejit.core.heap import MISSING
 from framejit.core.path import ATTR, DICT, MEMBER, Path
 from framejit.core.services import Pending, Services
@@ -92,9 +93,17 @@ def getattr_tail(s: Services, value: Value, name: str) -> Value | Pending:
     elif isinstance(v, Pack) and v.cls is types.MethodType and name not in ("__self__", "__func__"):
         return getattr_tail(s, v.items[0], name)
     custom = type_lookup(s, v.cls, "__getattribute__")
-    if isinstance(custom, types.FunctionType):
-        return s.tail_call(bind(s, s.trace.roots.const(custom), custom, v), [Const(name)])
-    found = generic_attribute(s, v, name)
+    try:
+        if isinstance(custom, types.FunctionType):
+            found = s.tail_call(bind(s, s.trace.roots.const(custom), custom, v), [Const(name)])
+        else:
+            found = generic_attribute(s, v, name)
+        if isinstance(found, Pending) and type_lookup(s, v.cls, "__getattr__") is not MISSING:
+            found = s.finish(found)  # type: ignore[attr-defined]  # not resumable: its AttributeError is caught here
+    except Raised as raised:
+        if not issubclass(s.exception_type(raised.value), AttributeError) or type_lookup(s, v.cls, "__getattr__") is MISSING:
+            raise
+        found = None
     if found is not None:
         return found
     fallback = type_lookup(s, v.cls, "__getattr__")
@@ -427,7 +436,8 @@ class ObjectModel(Model):
 
     def realize(self, s: Services, path: Path, real: Any) -> Value:
         cls = type(real)
-        if not cls.__flags__ & HEAP_TYPE and not cls.__dictoffset__ and cls.__hash__ is object.__hash__:
+        immutable = not cls.__flags__ & HEAP_TYPE and not cls.__dictoffset__ and cls.__hash__ is object.__hash__
+        if immutable or isinstance(real, enum.Enum):
             s.guard(path, "IS", real)  # singletons and other immutable objects of C types
             return Const(real, path)
         s.guard(path, "TYPE", cls)
