@@ -20,7 +20,7 @@ from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace, _Ops
 
 from framejit import interop
 from framejit.core.services import Services
-from framejit.core.value import FALSE, Const, Node, Pack, Ref, Value, bool_const
+from framejit.core.value import FALSE, NONE, Const, Node, Pack, Ref, Value, bool_const
 from framejit.objects import torch_constants
 from framejit.objects.tensor import is_tensor_like
 from framejit.reasons import R
@@ -195,6 +195,11 @@ def make_tensor_object(s: Services, args: list[Value], kwargs: dict[str, Value])
 @handler(torch.autograd.backward, torch.autograd.grad)
 def backward(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return s.unsupported(R.BACKWARD)
+
+
+@handler(torch._C._log_api_usage_once)
+def log_usage(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return NONE
 
 
 @handler(torch.utils.checkpoint.checkpoint, torch.set_printoptions)
