@@ -21,6 +21,19 @@ PyObject *empty_tuple;
 
 static const int32_t EMPTY = -1, KEEP = -2;
 
+// Calls visit(kind, operand) for every operand of an instruction, lists flattened.
+template <class Visit> static void each_operand(const Program *p, size_t index, Visit visit) {
+  const int32_t *a = &p->code[p->starts[index]];
+  const char *kinds = op_info[*a++].kinds;
+  for (; *kinds; kinds++) {
+    if (*kinds == '*' || *kinds == 'D' || *kinds == 'K') {
+      for (int32_t n = *a++; n > 0; n--) visit(*kinds, *a++);
+    } else {
+      visit(*kinds, *a++);
+    }
+  }
+}
+
 namespace {
 
 // One pass over the instruction tuples; `at` is the instruction that messages name.
@@ -54,11 +67,10 @@ struct Packer {
   bool is_constant(int32_t k) { return (k >= 0 && k < PyTuple_GET_SIZE(consts)) || fail("no such constant"); }
   bool operand(char kind, PyObject *value);
   bool sequence(char kind, PyObject *value);
-  bool land(int32_t target);
+  void land(int32_t target);
   bool types(const int32_t *a);
   bool constant(int32_t k, bool ok, const char *what) { return (is_constant(k) && ok) || fail(what); }
   PyObject *get(int32_t k) { return PyTuple_GET_ITEM(consts, k); }
-  void effects(const int32_t *a);
   bool flow(const int32_t *a);
   bool instruction(PyObject *tuple);
 };
@@ -138,11 +150,10 @@ static bool keyword_names(Packer &packer, const int32_t *a) {
   return true;
 }
 
-bool Packer::land(int32_t target) {
+void Packer::land(int32_t target) {
   auto &state = arrive[target];
   if (state.empty()) state = set;
   for (size_t r = 0; r < set.size(); r++) state[r] &= set[r];
-  return true;
 }
 
 // Registers set or released, jumps, and stamps.
@@ -180,9 +191,10 @@ bool Packer::flow(const int32_t *a) {
     return true;
   }
   case FJ_OP_ON_ERROR: return on_error = a[0], true;
-  case FJ_OP_BRANCH: return land(a[1]) && land(a[2]);
-  case FJ_OP_CALLEE: return land(a[5 + a[5] + 1]);
   default:
+    each_operand(p, p->starts.size() - 1, [&](char kind, int32_t v) {
+      if (kind == 'L') land(v);
+    });
     if (op_info[a[-1]].kinds[0] == 'd') set[a[0]] = 1;
     return true;
   }
@@ -217,19 +229,6 @@ bool Packer::instruction(PyObject *tuple) {
 }
 
 } // namespace
-
-// Calls visit(kind, operand) for every operand of an instruction, lists flattened.
-template <class Visit> static void each_operand(const Program *p, size_t index, Visit visit) {
-  const int32_t *a = &p->code[p->starts[index]];
-  const char *kinds = op_info[*a++].kinds;
-  for (; *kinds; kinds++) {
-    if (*kinds == '*' || *kinds == 'D' || *kinds == 'K') {
-      for (int32_t n = *a++; n > 0; n--) visit(*kinds, *a++);
-    } else {
-      visit(*kinds, *a++);
-    }
-  }
-}
 
 // Backward: what is still read after each exit.
 static void find_live(Program *p) {

@@ -117,10 +117,15 @@ def make_slots():
 
 
 ROOTS = {**SHARED, "func": outer, "handled": None}
-LOADS = [name for name in OPS if name.startswith("LOAD_") and name not in ("LOAD_SIZE", "LOAD_STRIDE", "LOAD_OFFSET", "LOAD_LOCALS")]
-CHECKS = [name for name in OPS if name.startswith("CHECK_") and name not in ("CHECK_TENSOR", "CHECK_TORCH_STATE", "CHECK_NO_OVERLAP")]
+# Not in random programs: what needs torch, what needs a frame, what only the frame machinery does.
+ELSEWHERE = {
+    "LOAD_SIZE", "LOAD_STRIDE", "LOAD_OFFSET", "CHECK_TENSOR", "CHECK_TORCH_STATE", "CHECK_NO_OVERLAP", "LOAD_LOCALS", "LOAD_CALLER_SLOT",
+    "LOAD_CALLER_FUNC", "LOAD_CALLER_EXTRA", "CHECK_CALLER", "CHECK_CALLER_EMPTY", "BUILD_GENERATOR", "ON_ERROR",
+}  # fmt: skip
+LOADS = [name for name in OPS if name.startswith("LOAD_") and name not in ELSEWHERE]
+CHECKS = [name for name in OPS if name.startswith("CHECK_") and name not in ELSEWHERE]
 COMPUTES = ["BINARY", "COMPARE", "UNARY", "NOT", "IS"]
-BUILDS = [name for name in OPS if name.startswith("BUILD_") and name != "BUILD_GENERATOR"] + ["NEW", "CALL"]
+BUILDS = [*(name for name in OPS if name.startswith("BUILD_") and name not in ELSEWHERE), "NEW", "CALL"]
 EFFECTS = [*sorted(reference.EFFECTS), "DROP"]
 NUMBERS = (bool, int, float, str)
 
@@ -386,3 +391,19 @@ def outcome(run, program, slots):
         return result, []
     registers = program.instructions[result[1]][1]
     return result[:2], [result[2][r] for r in (registers if isinstance(registers, tuple) else (registers,)) if r >= 0]
+
+
+def compare(seed):
+    """Run a program twice on a world of each machine, the second time on what the first left; returns what was seen."""
+    listing = Author(seed).write()
+    program = listing.pack()
+    mine, theirs = make_slots(), make_slots()
+    outcomes = []
+    for _ in range(2):
+        expected, values = outcome(reference.run, program, mine)
+        found, got = outcome(_C.run, program, theirs)
+        assert found == expected, f"seed {seed}: {found} instead of {expected}\n{listing}"
+        left, right = Snapshot().of([*mine, values]), Snapshot().of([*theirs, got])
+        assert left == right, f"seed {seed}: worlds differ\n{listing}"
+        outcomes.append(found)
+    return outcomes, listing

@@ -126,6 +126,14 @@ def _(m: Machine, d: int) -> Any:
     return m.roots.get("handled")
 
 
+def _no_caller(m: Machine, *operands: Any) -> NoReturn:
+    raise Miss  # the reference runs one frame
+
+
+for _op in ("LOAD_CALLER_SLOT", "LOAD_CALLER_FUNC", "LOAD_CALLER_EXTRA", "CHECK_CALLER", "CHECK_CALLER_EMPTY"):
+    op(_op)(_no_caller)
+
+
 @op("LOAD_CELL")
 def _(m: Machine, d: int, r: int) -> Any:
     cell = m.regs[r]
