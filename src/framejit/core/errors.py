@@ -116,7 +116,7 @@ class UnknownBackend(UnknownName):
         return type(self), (self.name, self.known)
 
 
-class UnknownSetting(UnknownName, AttributeError):
+class UnknownSetting(UnknownName, AttributeError):  # type: ignore[misc]  # `name` means the same in both
     """No setting of that name; also an AttributeError."""
 
 
