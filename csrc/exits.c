@@ -20,7 +20,8 @@ static int destination(FJContext *c, PyObject *program, int at) {
         case FJ_OP_RETURN_AT:
         case FJ_OP_CALLEE:
         case FJ_OP_RAISE: return w[2];
-        case FJ_OP_RETURN: return c->pc;
+        case FJ_OP_RETURN:
+        case FJ_OP_LEAVE: return c->pc;
         case FJ_OP_BRANCH: at = w[2]; break;
         default: at++;
         }
@@ -44,7 +45,7 @@ static void release_registers(Exit *e) {
 /* Nothing reads the slots of a frame that ends at once and that nobody has seen. */
 static int slots_unseen(Exit *e) {
     int next = fj_program_instr(e->program, e->at + 1)[0];
-    return (next == FJ_OP_RETURN || next == FJ_OP_RETURN_AT) && fj_fast_return(e->c);
+    return (next == FJ_OP_RETURN || next == FJ_OP_RETURN_AT || next == FJ_OP_LEAVE) && fj_fast_return(e->c);
 }
 
 static void set_handled(FJContext *c, PyObject *value) {
@@ -86,10 +87,12 @@ typedef struct {
     PyObject *program, **regs;
     const int32_t *slots;
     int count, at, exit;
+    FJWaiting *waiting;
 } Callee;
 
 static FJOut begin_callee(FJContext *c, void *arg) {
     Callee *callee = arg;
+    c->caller = callee->waiting;
     Exit e = {c, callee->program, callee->regs, callee->exit, NULL};
     if (fj_write_slots(c, callee->regs, callee->slots, callee->count) < 0) return fail(&e);
     release_registers(&e);
@@ -126,7 +129,8 @@ static FJOut exit_callee(Exit *e) {
     const int32_t *w = e->w;
     int call_pc = w[2], after_pc = w[3], how = w[4], count = w[6];
     PyObject *func = Py_XNewRef(e->regs[w[1]]), *extra = w[5] < 0 ? NULL : Py_XNewRef(e->regs[w[5]]), *result = NULL;
-    Callee callee = {e->program, e->regs, w + 7, count, w[7 + count], e->at};
+    FJWaiting waiting = {c, call_pc, after_pc, how, extra, NULL, NULL, 0};
+    Callee callee = {e->program, e->regs, w + 7, count, w[7 + count], e->at, &waiting};
     fj_stats.callees++;
     c->pc = call_pc;
     FJPyFrame *previous = fj_link(c, call_pc);
@@ -135,11 +139,17 @@ static FJOut exit_callee(Exit *e) {
     else
         PyErr_SetString(PyExc_SystemError, "framejit: no function to call");
     Py_XDECREF(func);
-    if (result && how == FJ_RESULT_DROP)
+    if (result && (waiting.program || how == FJ_RESULT_DROP))
         Py_DECREF(result);
     else if (result && (result = result_of(how, result, extra)))
         fj_push(c->frame, result);
     fj_unlink(c, previous);
+    if (result && waiting.program) {
+        FJOut out = fj_go_on(c, &waiting);
+        Py_XDECREF(extra);
+        return out;
+    }
+    fj_waiting_clear(&waiting);
     Py_XDECREF(extra);
     if (!result) return FJ_OUT_THROW;
     c->pc = after_pc;
@@ -183,6 +193,7 @@ static FJOut finish(Exit *e) {
         return fj_return(c, value, w[0] == FJ_OP_RETURN ? -1 : w[2]);
     case FJ_OP_ENTER: c->pc = w[1]; return FJ_OUT_LOOKUP;
     case FJ_OP_NATIVE: c->pc = w[1]; return FJ_OUT_NATIVE;
+    case FJ_OP_LEAVE: return fj_leave(c, e->program, e->regs, w[1]);
     case FJ_OP_OPAQUE: return exit_opaque(e);
     case FJ_OP_CALLEE: return exit_callee(e);
     default: return exit_raise(e);
@@ -216,6 +227,7 @@ FJOut fj_exits(FJContext *c, PyObject *program, PyObject **regs, int at) {
         case FJ_OP_RETURN_AT:
         case FJ_OP_ENTER:
         case FJ_OP_NATIVE:
+        case FJ_OP_LEAVE:
         case FJ_OP_OPAQUE:
         case FJ_OP_CALLEE:
         case FJ_OP_RAISE: return finish(&e);

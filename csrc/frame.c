@@ -10,6 +10,7 @@ void fj_frame_fill(FJContext *c, FJFrame *frame) {
     frame->func = fj_frame_func(f);
     frame->handled = c->ts->exc_info->exc_value;
     frame->locals = f->f_locals;
+    frame->context = c;
 }
 
 /* ---- Slots ------------------------------------------------------------------------------------------------------ */
@@ -76,34 +77,41 @@ static const unsigned char *read_varint(const unsigned char *at, int *value) {
     return at;
 }
 
-/* The code unit of the handler for an exception at a code unit, or -1. */
-static int handler_of(PyCodeObject *code, int unit) {
+typedef struct {
+    int start, size, target, depth, lasti; /* code units; depth of the stack, whether the raising unit is pushed too */
+} Handler;
+
+/* The row of the exception table for a code unit; target -1 where there is none. */
+static Handler handler_of(PyCodeObject *code, int unit) {
     const unsigned char *at = (unsigned char *)PyBytes_AS_STRING(code->co_exceptiontable);
     const unsigned char *end = at + PyBytes_GET_SIZE(code->co_exceptiontable);
+    Handler h;
     while (at < end) {
-        int start, size, target, depth;
-        at = read_varint(at, &start);
-        at = read_varint(at, &size);
-        at = read_varint(at, &target);
-        at = read_varint(at, &depth);
-        if (start > unit) break;
-        if (unit < start + size) return target;
+        at = read_varint(at, &h.start);
+        at = read_varint(at, &h.size);
+        at = read_varint(at, &h.target);
+        at = read_varint(at, &h.depth);
+        if (h.start > unit) break;
+        if (unit >= h.start + h.size) continue;
+        h.lasti = h.depth & 1;
+        h.depth >>= 1;
+        return h;
     }
-    return -1;
+    return (Handler){0, 0, -1, 0, 0};
 }
 
 static int line_of(PyCodeObject *code, int unit) {
     return PyCode_Addr2Line(code, unit * 2);
 }
 
-/* The unit that shows the line of `unit` while the unit before it has the handler of `unit`. */
+/* A unit that shows the line of `unit` while the unit before it has the handler of `unit`; -1 where there is none. */
 static int throwing_unit(PyCodeObject *code, int unit) {
-    int count = (int)Py_SIZE(code), handler = handler_of(code, unit), line = line_of(code, unit), last = unit;
+    int count = (int)Py_SIZE(code), target = handler_of(code, unit).target, line = line_of(code, unit), last = unit;
     while (last + 1 < count && FJ_OPCODE(_PyCode_CODE(code)[last]) == EXTENDED_ARG) last++;
     if (last + 1 < count && line_of(code, last + 1) == line) return last + 1;
     for (int u = code->_co_firsttraceable; u < count; u++)
-        if (line_of(code, u) == line && handler_of(code, u - 1) == handler) return u;
-    return last + 1 < count ? last + 1 : last;
+        if (line_of(code, u) == line && handler_of(code, u - 1).target == target) return u;
+    return -1;
 }
 
 /* What COPY_FREE_VARS does: whoever looks at the locals of a frame that was thrown at before it takes it for done. */
@@ -114,12 +122,50 @@ static void copy_free_variables(FJPyFrame *f, PyCodeObject *code) {
         if (!free[i]) free[i] = Py_NewRef(PyTuple_GET_ITEM(closure, i));
 }
 
-void fj_frame_set_raise(FJPyFrame *f, int pc) {
-    PyCodeObject *code = fj_frame_code(f);
-    copy_free_variables(f, code);
-    int unit = pc / 2 < code->_co_firsttraceable ? code->_co_firsttraceable : pc / 2;
-    if (FJ_THROW_LOOKS_BACK) unit = throwing_unit(code, unit);
-    fj_frame_set_current(f, unit * 2);
+/* Adds the frame, as it stands at `unit`, to the traceback of the exception that is set. */
+static void add_traceback(FJContext *c, int unit) {
+    PyObject *error = fj_take_error();
+    FJPyFrame *previous = fj_link(c, unit * 2);
+    PyFrameObject *frame = PyThreadState_GetFrame(c->ts);
+    fj_put_error(error);
+    if (frame) PyTraceBack_Here(frame);
+    fj_unlink(c, previous);
+    Py_XDECREF(frame);
+}
+
+/* Does by hand what CPython does when it cannot be told both the line and the handler. */
+static int unwind(FJContext *c, int unit) {
+    FJPyFrame *f = c->frame;
+    Handler handler = handler_of(c->code, unit);
+    PyObject *lasti = NULL;
+    if (handler.lasti && !(lasti = PyLong_FromLong(unit))) PyErr_Clear();
+    if (handler.target < 0 && f->owner == FRAME_OWNED_BY_GENERATOR) { /* its line will be that of the next instruction */
+        fj_frame_set_current(f, unit * 2 + 2);
+        return 1;
+    }
+    add_traceback(c, unit);
+    if (handler.target < 0) { /* before its first instruction a frame gets no traceback and has no handler */
+        fj_frame_set_current(f, -2);
+        return 1;
+    }
+    PyObject *error = fj_take_error();
+    fj_truncate(f, c->code->co_nlocalsplus + handler.depth);
+    if (handler.lasti) fj_push(f, lasti ? lasti : Py_NewRef(Py_None));
+    fj_push(f, error);
+    fj_frame_set_next(f, handler.target * 2);
+    return 0;
+}
+
+int fj_prepare_throw(FJContext *c) {
+    copy_free_variables(c->frame, c->code);
+    int unit = c->pc / 2 < c->code->_co_firsttraceable ? c->code->_co_firsttraceable : c->pc / 2;
+    if (FJ_THROW_LOOKS_BACK) {
+        int shown = throwing_unit(c->code, unit);
+        if (shown < 0) return unwind(c, unit);
+        unit = shown;
+    }
+    fj_frame_set_current(c->frame, unit * 2);
+    return 1;
 }
 
 /* ---- The end of a frame ----------------------------------------------------------------------------------------- */
@@ -129,17 +175,32 @@ int fj_fast_return(FJContext *c) {
     return FJ_CAN_RETIRE && f->owner == FRAME_OWNED_BY_THREAD && !f->frame_obj && !c->ts->c_profilefunc;
 }
 
-static int search_return(FJContext *c) {
-    if (c->record->return_pc == -2) {
-        PyObject *bytes = PyCode_GetCode(c->code);
-        if (!bytes) return -1;
-        const unsigned char *ops = (unsigned char *)PyBytes_AS_STRING(bytes);
-        c->record->return_pc = -1;
-        for (Py_ssize_t i = 0; i < PyBytes_GET_SIZE(bytes); i += 2)
-            if (ops[i] == RETURN_VALUE) c->record->return_pc = (int)i;
-        Py_DECREF(bytes);
+/* The RETURN_CONST of a value, or -1. */
+static int search_constant(PyCodeObject *code, const unsigned char *ops, Py_ssize_t count, PyObject *value) {
+    int start = -1, arg = 0;
+    for (int i = 0; i < count; i += 2) {
+        if (start < 0) start = i;
+        arg = arg << 8 | ops[i + 1];
+        if (ops[i] == EXTENDED_ARG) continue;
+        if (ops[i] == FJ_RETURN_CONST && PyTuple_GET_ITEM(code->co_consts, arg) == value) return start;
+        start = -1;
+        arg = 0;
     }
-    return c->record->return_pc;
+    return -1;
+}
+
+/* Some instruction that returns the value. */
+static int search_return(FJContext *c, PyObject *value) {
+    if (c->record->return_pc >= 0) return c->record->return_pc;
+    PyObject *bytes = PyCode_GetCode(c->code);
+    if (!bytes) return -1;
+    const unsigned char *ops = (unsigned char *)PyBytes_AS_STRING(bytes);
+    Py_ssize_t count = PyBytes_GET_SIZE(bytes);
+    for (Py_ssize_t i = 0; i < count; i += 2)
+        if (ops[i] == RETURN_VALUE) c->record->return_pc = (int)i;
+    int pc = c->record->return_pc >= 0 ? c->record->return_pc : search_constant(c->code, ops, count, value);
+    Py_DECREF(bytes);
+    return pc;
 }
 
 static int returns_constant(PyCodeObject *code, int pc) {
@@ -155,7 +216,7 @@ FJOut fj_return(FJContext *c, PyObject *value, int pc) {
         c->result = value;
         return FJ_OUT_DONE;
     }
-    if (pc < 0) pc = search_return(c);
+    if (pc < 0) pc = search_return(c, value);
     if (pc < 0) {
         Py_DECREF(value);
         if (!PyErr_Occurred()) PyErr_Format(PyExc_SystemError, "framejit: %U cannot return", c->code->co_qualname);

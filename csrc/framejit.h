@@ -50,7 +50,17 @@ typedef struct {
     PyObject *func;    /* the function of the frame */
     PyObject *handled; /* exc_info->exc_value: NULL or None when nothing is handled */
     PyObject *locals;  /* the namespace of a class body or of module code, else NULL */
+    const void *context; /* of a frame that runs under the hook, else NULL */
 } FJFrame;
+
+/* A frame that waits for its callee in a CALLEE exit; all references are borrowed. */
+typedef struct {
+    FJFrame frame;
+    PyObject *code;
+    int call_pc, after_pc;
+    FJResult how;
+    PyObject *extra; /* what takes the result's place, or NULL */
+} FJCaller;
 
 /* ---- Programs (machine.cpp) -------------------------------------------------------------------------------------
  * An instruction is packed as its op followed by its operands in the order of the spec, one int32 each; an operand of
@@ -87,6 +97,9 @@ int fj_machine_init(PyObject *module);
 /* ---- Services of the frame machinery for the machine ------------------------------------------------------------ */
 extern PyObject *fj_null;    /* _C.NULL: an empty slot */
 extern PyObject *fj_missing; /* _C.MISSING: an absent attribute or key */
+
+/* The frame that waits `depth` calls above, 1 for the direct caller; 0 if a native call lies between. */
+int fj_caller(const FJFrame *frame, int depth, FJCaller *caller);
 
 /* Switches the hook of this thread off or on and returns what it was: around graph calls, CHECK_PY, CALL, ... */
 int fj_hook_set(int enabled);

@@ -194,8 +194,7 @@ PyObject *fj_loop(FJContext *c, FJOut out) {
     if (out == FJ_OUT_THROW) {
         fj_stats.throws++;
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "framejit: throw without an exception");
-        fj_frame_set_raise(c->frame, c->pc);
-        return evaluate(c->ts, c->frame, 1);
+        return evaluate(c->ts, c->frame, fj_prepare_throw(c));
     }
     fj_stats.natives++;
     fj_frame_set_next(c->frame, c->pc);

@@ -47,7 +47,19 @@ struct FJContext {
     int fresh;        /* nothing of this frame has run under the hook yet */
     PyObject *result; /* of FJ_OUT_DONE */
     PyObject *error;  /* exception put aside while an exit sequence runs that ends in RAISE -1 */
+    struct FJWaiting *caller; /* of a frame begun by a CALLEE exit */
 };
+
+/* A frame that waits for its callee. The callee's LEAVE exit says how the caller goes on. */
+typedef struct FJWaiting {
+    FJContext *context;
+    int call_pc, after_pc;
+    FJResult how;
+    PyObject *extra;   /* borrowed */
+    PyObject *program; /* of a LEAVE; NULL: the result is used as `how` says */
+    PyObject **regs;
+    int at;
+} FJWaiting;
 
 PyObject *fj_hook(PyThreadState *ts, FJPyFrame *frame, int throwflag);
 PyObject *fj_loop(FJContext *c, FJOut out);
@@ -71,14 +83,21 @@ static inline void fj_push(FJPyFrame *f, PyObject *stolen) {
 /* Puts the frame on the thread's chain while something runs on its behalf at `pc`. */
 FJPyFrame *fj_link(FJContext *c, int pc);
 void fj_unlink(FJContext *c, FJPyFrame *previous);
-/* Prepares the frame for an exception that appears at `pc`. */
-void fj_frame_set_raise(FJPyFrame *f, int pc);
+/* Prepares the frame for the exception that is set to appear at c->pc: the throw flag to evaluate it with. */
+int fj_prepare_throw(FJContext *c);
 FJOut fj_return(FJContext *c, PyObject *value, int pc);
 int fj_fast_return(FJContext *c);
 /* Calls `func` so that its new frame begins as `begin` says. */
 PyObject *fj_call_into(PyObject *func, FJOut (*begin)(FJContext *, void *), void *arg);
 PyObject *fj_enter(PyObject *self, PyObject *args, PyObject *kwargs);
 int fj_frame_init(PyObject *module);
+
+/* ---- Callers (caller.c) ------------------------------------------------------------------------------------------ */
+/* Ends the frame; its caller goes on with the exit sequence at `at` and these registers, which are moved there. */
+FJOut fj_leave(FJContext *c, PyObject *program, PyObject **regs, int at);
+/* Performs what a LEAVE left; steals nothing but what it holds. */
+FJOut fj_go_on(FJContext *c, FJWaiting *waiting);
+void fj_waiting_clear(FJWaiting *waiting);
 
 /* ---- Exits (exits.c) -------------------------------------------------------------------------------------------- */
 FJOut fj_exits(FJContext *c, PyObject *program, PyObject **regs, int at);
@@ -118,7 +137,7 @@ struct FJCode {
     signed char verdict; /* of classify: 0 never, 1 with a tensor, 2 always; -1 not asked */
     char root;           /* a Compiled exists */
     char marked;         /* there is an entry for the whole code */
-    int return_pc;       /* some RETURN_VALUE; -1 without one, -2 not searched */
+    int return_pc;       /* some RETURN_VALUE, -1 when none is known */
 };
 
 enum { FJ_NEVER, FJ_WITH_TENSOR, FJ_ALWAYS };

@@ -66,6 +66,29 @@ HOT(LOAD_METHOD_FUNC) {
   return PyMethod_Check(method) ? load(m, a[1], PyMethod_GET_FUNCTION(method), a + 3) : nullptr;
 }
 
+static bool caller_of(Run &m, int32_t depth, FJCaller *caller) { return m.frame->context && fj_caller(m.frame, depth, caller); }
+HOT(LOAD_CALLER_SLOT) {
+  FJCaller c;
+  return caller_of(m, a[2], &c) && a[3] < c.frame.nslots ? load(m, a[1], c.frame.slots[a[3]], a + 4) : nullptr;
+}
+HOT(LOAD_CALLER_FUNC) {
+  FJCaller c;
+  return caller_of(m, a[2], &c) ? load(m, a[1], c.frame.func, a + 3) : nullptr;
+}
+HOT(LOAD_CALLER_EXTRA) {
+  FJCaller c;
+  return caller_of(m, a[2], &c) ? load(m, a[1], c.extra, a + 3) : nullptr;
+}
+HOT(CHECK_CALLER) {
+  FJCaller c;
+  bool holds = caller_of(m, a[1], &c) && c.code == m.constant(a[2]) && c.after_pc == a[3] && static_cast<int32_t>(c.how) == a[4];
+  return holds ? a + 5 : nullptr;
+}
+HOT(CHECK_CALLER_EMPTY) {
+  FJCaller c;
+  return caller_of(m, a[1], &c) && (a[2] >= c.frame.nslots || !c.frame.slots[a[2]]) ? a + 3 : nullptr;
+}
+
 HOT(CHECK_SLOT_EMPTY) { return a[1] >= m.frame->nslots || !m.frame->slots[a[1]] ? a + 2 : nullptr; }
 HOT(CHECK_CELL_EMPTY) { return PyCell_Check(m.reg(a[1])) && !PyCell_GET(m.reg(a[1])) ? a + 2 : nullptr; }
 HOT(CHECK_TYPE) { return reinterpret_cast<PyObject *>(Py_TYPE(m.reg(a[1]))) == m.constant(a[2]) ? a + 3 : nullptr; }
@@ -133,7 +156,7 @@ HOT(DROP) {
 HOT(ON_ERROR) { return (void)m, a + 2; }
 
 #define EXIT(name) HOT(name) { return m.status = FJ_EXIT, (void)a, nullptr; }
-EXIT(RETURN) EXIT(RETURN_AT) EXIT(SLOTS) EXIT(SET_HANDLED) EXIT(ENTER) EXIT(NATIVE) EXIT(OPAQUE) EXIT(CALLEE) EXIT(RAISE) EXIT(BRANCH)
+EXIT(RETURN) EXIT(RETURN_AT) EXIT(LEAVE) EXIT(SLOTS) EXIT(SET_HANDLED) EXIT(ENTER) EXIT(NATIVE) EXIT(OPAQUE) EXIT(CALLEE) EXIT(RAISE) EXIT(BRANCH)
 
 // Runs from `at` until an op fails or an exit is reached; returns that instruction.
 static const int32_t *loop(Run &m, const int32_t *at) {

@@ -7,8 +7,8 @@ static PyObject *on_miss, *on_reject, *on_classify, *tensor_types;
 /* ---- FrameView -------------------------------------------------------------------------------------------------- */
 typedef struct {
     PyObject_HEAD
-    PyObject *func, *code, *globals, *builtins, *slots, *handled, *key, *locals;
-    int pc;
+    PyObject *func, *code, *globals, *builtins, *slots, *handled, *key, *locals, *caller, *extra;
+    int pc, next_pc, result;
     char generator, fresh;
 } FrameView;
 
@@ -21,6 +21,8 @@ static int view_traverse(FrameView *v, visitproc visit, void *arg) {
     Py_VISIT(v->handled);
     Py_VISIT(v->key);
     Py_VISIT(v->locals);
+    Py_VISIT(v->caller);
+    Py_VISIT(v->extra);
     return 0;
 }
 
@@ -33,6 +35,8 @@ static int view_clear(FrameView *v) {
     Py_CLEAR(v->handled);
     Py_CLEAR(v->key);
     Py_CLEAR(v->locals);
+    Py_CLEAR(v->caller);
+    Py_CLEAR(v->extra);
     return 0;
 }
 
@@ -52,6 +56,10 @@ static PyMemberDef view_members[] = {
     {"handled", T_OBJECT, offsetof(FrameView, handled), READONLY, "the exception being handled or None"},
     {"key", T_OBJECT, offsetof(FrameView, key), READONLY, "the configuration of the Compiled that runs"},
     {"locals", T_OBJECT, offsetof(FrameView, locals), READONLY, "the namespace of a class body or module, or None"},
+    {"caller", T_OBJECT, offsetof(FrameView, caller), READONLY, "the view of the frame that waits for this one in a CALLEE exit, or None"},
+    {"next_pc", T_INT, offsetof(FrameView, next_pc), READONLY, "of a waiting frame: where it goes on; its pc is the call"},
+    {"result", T_INT, offsetof(FrameView, result), READONLY, "of a waiting frame: what the result becomes (FJResult)"},
+    {"extra", T_OBJECT, offsetof(FrameView, extra), READONLY, "of a waiting frame: what takes the result's place, or None"},
     {"generator", T_BOOL, offsetof(FrameView, generator), READONLY, "the frame belongs to a generator or coroutine"},
     {"fresh", T_BOOL, offsetof(FrameView, fresh), READONLY, "no region has run in this frame yet"},
     {NULL, 0, 0, 0, NULL},
@@ -79,10 +87,30 @@ static PyObject *or_none(PyObject *value) {
     return Py_NewRef(value ? value : Py_None);
 }
 
-static FrameView *make_view(FJContext *c) {
+/* How many waiting frames a view shows. */
+#define CALLERS 8
+
+static FrameView *make_view(FJContext *c, int callers);
+
+static PyObject *caller_view(FJContext *c, int callers) {
+    FJWaiting *waiting = c->caller;
+    if (!waiting || callers == 0) return Py_NewRef(Py_None);
+    FrameView *v = make_view(waiting->context, callers - 1);
+    if (!v) return NULL;
+    v->pc = waiting->call_pc;
+    v->next_pc = waiting->after_pc;
+    v->result = waiting->how;
+    Py_XSETREF(v->extra, or_none(waiting->extra));
+    return (PyObject *)v;
+}
+
+static FrameView *make_view(FJContext *c, int callers) {
     FJPyFrame *f = c->frame;
     FrameView *v = PyObject_GC_New(FrameView, &FrameView_Type);
     if (!v) return NULL;
+    v->next_pc = v->result = -1;
+    v->extra = Py_NewRef(Py_None);
+    v->caller = NULL;
     v->func = or_none(fj_frame_func(f));
     v->code = Py_NewRef((PyObject *)c->code);
     v->globals = or_none(f->f_globals);
@@ -95,7 +123,8 @@ static FrameView *make_view(FJContext *c) {
     v->fresh = (char)c->fresh;
     v->slots = slot_list(f);
     PyObject_GC_Track(v);
-    if (!v->slots) Py_CLEAR(v);
+    if (v->slots) v->caller = caller_view(c, callers);
+    if (!v->caller) Py_CLEAR(v);
     return v;
 }
 
@@ -123,7 +152,7 @@ static int ask_truth(PyObject *callback, PyObject **args, int count) {
 int fj_miss(FJContext *c) {
     fj_stats.misses++;
     if (!on_miss) return 0;
-    FrameView *view = make_view(c);
+    FrameView *view = make_view(c, CALLERS);
     if (!view) return -1;
     PyObject *args[] = {(PyObject *)view};
     int installed = ask_truth(on_miss, args, 1);

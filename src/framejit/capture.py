@@ -27,7 +27,7 @@ from framejit.core.errors import BackendError, CaptureError, InternalError, Retr
 from framejit.core.guard import Guard
 from framejit.core.options import CompileOptions, by_key
 from framejit.core.program import OP_NAMES, OPS, unpack
-from framejit.core.state import Exit, ExitKind
+from framejit.core.state import Exit, ExitKind, Result
 from framejit.core.trace import Trace
 from framejit.core.value import Const, Node, Number, Value
 from framejit.events import (
@@ -42,7 +42,7 @@ from framejit.events import (
     emit,
     wanted,
 )
-from framejit.interp.machine import Interpreter, Start
+from framejit.interp.machine import Interpreter, Start, Waiting
 from framejit.lower.guards import Note
 from framejit.lower.region import Lowering
 from framejit.reasons import R
@@ -54,6 +54,17 @@ for _package in (interp, objects, rules):  # their modules are imported for the 
 MODE_NATIVE = 1
 RETRACES = 32  # how often one capture may start over
 IDLE_REGIONS = 24  # so many regions without an operator, and none with, mean that the code computes no tensors
+
+
+CALLER_VARIANTS = 3  # with so many regions at one place, a new one ends with its frame, whoever waits for it
+
+
+def waiting(view: Any) -> Waiting | None:
+    """The frames that wait for the captured one, as far as the interpreter can go on in them."""
+    if view is None or view.locals is not None or view.generator or view.result > Result.DISCARD.value:
+        return None
+    result = Result(view.result)
+    return Waiting(view.code, view.func, view.pc, view.slots, view.globals, result, view.extra, waiting(view.caller))
 
 
 class Region(NamedTuple):
@@ -300,6 +311,7 @@ class Attempt:
         handled = view.handled
         interpreter = Interpreter(Start(
             self.code, view.func, self.pc, view.slots, view.globals, view.builtins, _C.NULL, handled, self.options, decisions,
+            None if len(self.record.alive(self.pc, self.key)) >= CALLER_VARIANTS else waiting(view.caller),
         ))  # fmt: skip
         with _uncollected():
             leave = interpreter.run()

@@ -129,6 +129,11 @@ def _slot_empty(value: Any, operand: Any) -> bool:
     return value is operand
 
 
+@predicate("CALLER", "a caller waits as {operand}")
+def _caller(value: Any, operand: Any) -> bool:
+    return value == operand
+
+
 @predicate("CELL_EMPTY", "{path} is an empty cell", "CHECK_CELL_EMPTY")
 def _cell_empty(value: Any, operand: Any) -> bool:
     return not hasattr(value, "cell_contents")

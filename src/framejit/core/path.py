@@ -44,12 +44,16 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 UNARY_OPERATORS: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
 
-# Roots. SLOT: (index, name) in the frame's flat array; CONST: an object known by identity.
+# Roots. SLOT: (index, name) in the frame's flat array; CONST: an object known by identity. CALLER_*: of the frame that
+# waits (depth, ...) calls above for the one the region starts in.
 SLOT = step("SLOT", _root, lambda _p, a: f"L.{a[1]}" if a[1] else f"S[{a[0]}]", "LOAD_SLOT")
 CONST = step("CONST", _root, lambda _p, a: f"<{getattr(a, '__name__', type(a).__name__)}>", "LOAD_CONST")
 FUNC = step("FUNC", _root, lambda _p, _a: "FUNC", "LOAD_FUNC")
 GLOBALS = step("GLOBALS", _root, lambda _p, _a: "G", "LOAD_GLOBALS")
 BUILTINS = step("BUILTINS", _root, lambda _p, _a: "B", "LOAD_BUILTINS")
+CALLER_SLOT = step("CALLER_SLOT", _root, lambda _p, a: f"C{a[0]}.{a[2]}" if a[2] else f"C{a[0]}[{a[1]}]", "LOAD_CALLER_SLOT")
+CALLER_FUNC = step("CALLER_FUNC", _root, lambda _p, a: f"C{a[0]}.FUNC", "LOAD_CALLER_FUNC")
+CALLER_EXTRA = step("CALLER_EXTRA", _root, lambda _p, a: f"C{a[0]}.EXTRA", "LOAD_CALLER_EXTRA")
 HANDLED = step("HANDLED", _root, lambda _p, _a: "HANDLED", "LOAD_HANDLED")
 
 # Steps.

@@ -76,6 +76,8 @@ def unpack(program: _C.Program, notes: Mapping[int, Any] | None = None, slot_nam
 TEXTS: dict[str, str] = {
     "LOAD_SLOT": "{0} = {slot}", "LOAD_CONST": "{0} = {1}", "LOAD_GLOBALS": "{0} = G", "LOAD_BUILTINS": "{0} = B",
     "LOAD_LOCALS": "{0} = NS", "LOAD_FUNC": "{0} = FUNC", "LOAD_HANDLED": "{0} = HANDLED",
+    "LOAD_CALLER_SLOT": "{0} = C{1}[{2}]", "LOAD_CALLER_FUNC": "{0} = C{1}.FUNC", "LOAD_CALLER_EXTRA": "{0} = C{1}.EXTRA",
+    "CHECK_CALLER": "CALLER {0} {1} pc={2} {3}", "CHECK_CALLER_EMPTY": "C{0}[{1}] unbound", "LEAVE": "leave; then {0}",
     "LOAD_CELL": "{0} = {1}.cell_contents", "LOAD_TYPE": "{0} = type({1})",
     "LOAD_INSTANCE_DICT": "{0} = {1}.__dict__", "LOAD_DICT_ITEM": "{0} = {1}[{2}]",
     "LOAD_DICT_KEY": "{0} = key{2}({1})", "LOAD_ITEM": "{0} = {1}[{2}]", "LOAD_MEMBER": "{0} = {1}.{2}",

@@ -76,3 +76,4 @@ class Exit:
     guilty: Any = None
     detail: str = ""
     lines: tuple[Any, ...] = field(default=())
+    leaves: int = 0  # frames that end first: the one the region starts in, then those that waited for it

@@ -14,7 +14,7 @@ from framejit.bytecode.instr import OP_NAMES, Instr
 from framejit.config import config
 from framejit.core.errors import Raised, Retrace, Unsupported
 from framejit.core.heap import MISSING
-from framejit.core.path import BUILTINS, FUNC, GLOBALS, HANDLED, SLOT, Path
+from framejit.core.path import BUILTINS, CALLER_EXTRA, CALLER_FUNC, CALLER_SLOT, FUNC, GLOBALS, HANDLED, SLOT, Path
 from framejit.core.services import Pending
 from framejit.core.state import Exit, ExitKind, FrameState, Result
 from framejit.core.trace import Trace
@@ -48,6 +48,21 @@ class Start:
     handled: Any = None
     options: Any = None
     decisions: frozenset[Any] = field(default_factory=frozenset)
+    caller: Waiting | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A real frame that waits at the call at `pc` for the frame below it, and what it does with the result."""
+
+    code: CodeType
+    func: Any
+    pc: int
+    slots: Sequence[Any]
+    globals: dict[str, Any]
+    result: Result
+    extra: Any
+    caller: Waiting | None = None
 
 
 class Interpreter:
@@ -80,13 +95,17 @@ class Interpreter:
         self.returned: Value = NONE
         self.mark = 0
         self.mark_depth = 0
+        self.waiting: list[Waiting] = []  # callers of the start's frame that no return has reached yet, outermost first
+        self.callers = 0
         self.base = 0  # depth at which the running loop ends: the frame there returns to Python, not to a frame
 
     # -- running --------------------------------------------------------------------------------------------------
 
     def run(self) -> Exit:
         """Interpret from the start to the region's end."""
-        self.frames.append(self._root())
+        root = self._root()
+        self._push_callers(root)
+        self.frames.append(root)
         try:
             return self._loop()
         except Unsupported as stop:
@@ -119,6 +138,52 @@ class Interpreter:
             self.state["handled"] = Lazy(roots.root(HANDLED), start.handled)
         return frame
 
+    def _push_callers(self, root: Frame) -> None:
+        """The frames that wait for the root: entered when it returns, unread and unguarded till then."""
+        roots, waiting, callee = self.trace.roots, self.start.caller, root
+        frames: list[Frame] = []
+        while waiting is not None:
+            depth = len(frames) + 1
+            code = decode(waiting.code)
+            names = [local.name for local in code.locals] + [""] * len(waiting.slots)
+            slots: list[Value] = [
+                NULL if real is self.start.empty else Lazy(roots.root(CALLER_SLOT, (depth, index, names[index])), real)
+                for index, real in enumerate(waiting.slots)
+            ]
+            path = roots.root(CALLER_FUNC, (depth,))
+            namespace = realize_dict(self, roots.globals_of(waiting.func, path), waiting.globals)
+            frame = Frame(code, waiting.code, Const(waiting.func, path), slots[: code.nlocalsplus], namespace, root.builtins)
+            frame.stack = slots[code.nlocalsplus :]
+            frame.index = code.by_pc[waiting.pc]
+            callee.result = waiting.result
+            if waiting.result is Result.DISCARD:
+                callee.extra = Lazy(roots.root(CALLER_EXTRA, (depth,)), waiting.extra)
+            frames.append(frame)
+            self.waiting.append(waiting)
+            waiting, callee = waiting.caller, frame
+        self.frames.extend(reversed(frames))
+        self.waiting.reverse()
+        self.callers = len(frames)
+
+    def reach_caller(self) -> None:
+        """After a frame has ended: if a frame that waited for the root is on top now, guard that it waits there."""
+        waiting = self.waiting
+        if not waiting or len(self.frames) != len(waiting):
+            return
+        found = waiting.pop()
+        frame = self.frames[-1]
+        depth, ins = self.callers - len(waiting), frame.instr
+        self.guard(None, "CALLER", (depth, found.code, ins.next_pc, found.result.value))
+        names, live = [local.name for local in frame.code.locals], analyze(frame.code).live[frame.index + 1]
+        for index, slot in enumerate((*frame.slots, *frame.stack)):
+            if slot is NULL and (index >= len(names) or live >> index & 1):
+                name = names[index] if index < len(names) else ""
+                self.trace.guard(self.trace.roots.root(CALLER_SLOT, (depth, index, name)), "SLOT_EMPTY", self.start.empty)
+
+    def is_root(self, frame: Frame) -> bool:
+        """Whether the frame is a real one: that of the start, or one that waited for it."""
+        return self.frames[len(self.waiting)] is frame
+
     def _loop(self) -> Exit:
         frames, log = self.frames, self.trace.trail.log
         ops = OPS
@@ -138,7 +203,7 @@ class Interpreter:
             except Raised as raised:
                 unwind(self, raised.value, 0)
             if not frames:
-                return Exit(ExitKind.RETURN, value=self.returned)
+                return Exit(ExitKind.RETURN, value=self.returned, leaves=self.callers)
 
     def _cut(self) -> None:
         if ("break", self.steps) in self.decisions:
@@ -151,12 +216,13 @@ class Interpreter:
         if self.trace.tainted:
             raise Retrace(("break", self.steps)) from None
         state: FrameState | None = None
-        for frame, callee in zip(self.frames, [*self.frames[1:], None]):
+        frames = self.frames[len(self.waiting) :]
+        for frame, callee in zip(frames, [*frames[1:], None], strict=True):
             state = frame.state(state, callee, self.state["handled"] if callee is None else None)
         chain = tuple(Where(frame.real_code, frame.instr.own_pc) for frame in self.frames)
         ins = self.frames[-1].instr
         kind = ExitKind.NATIVE if ins.op in NATIVE_OPS else ExitKind.OPAQUE
-        return Exit(kind, state=state, instr=ins, reason=stop.reason, guilty=stop.guilty, detail=stop.detail, lines=chain)
+        return Exit(kind, state=state, instr=ins, reason=stop.reason, guilty=stop.guilty, detail=stop.detail, lines=chain, leaves=self.callers - len(self.waiting))
 
     def finish(self, pending: Value | Pending) -> Value:
         """The value of a call: runs a pending frame to its end inside the present instruction."""
@@ -200,6 +266,7 @@ class Interpreter:
         if frame.result is Result.DISCARD:
             value = frame.extra if frame.extra is not None else NONE
         self.returned = value
+        self.reach_caller()
         if len(self.frames) > self.base:
             caller = self.frames[-1]
             caller.stack.append(value)

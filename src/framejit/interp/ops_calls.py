@@ -77,7 +77,7 @@ def return_value(interp: Interpreter, frame: Frame, ins: Instr) -> None:
         return
     if frame.result.name == "DISCARD" and not interp.is_same(value, NONE):
         interp.raise_error(TypeError, "__init__() should return None")
-    if len(interp.frames) == 1 and frame.real_code.co_flags & calls.GENERATOR_FLAGS:
+    if interp.is_root(frame) and frame.real_code.co_flags & calls.GENERATOR_FLAGS:
         interp.unsupported(R.GENERATOR_OPERATION, None, "the generator ends")
     interp.pop(value)
 

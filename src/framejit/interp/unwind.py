@@ -33,6 +33,7 @@ def unwind(interp: Interpreter, exception: Value, base: int) -> None:
             frame.index = frame.code.by_pc[entry.target]
             return
         frames.pop()
+        interp.reach_caller()
         if frame.generator is not None:
             interp.heap.set(frame.generator, ("frame",), None)
             interp.heap.set(frame.generator, ("done",), True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from framejit.bytecode.decode import decode
 from framejit.bytecode.flow import analyze
-from framejit.core.path import HANDLED, SLOT
+from framejit.core.path import CALLER_SLOT, HANDLED, SLOT
 from framejit.core.program import EMPTY, KEEP, OPAQUE_KINDS
 from framejit.core.state import Exit, ExitKind, FrameState
 from framejit.core.value import NONE, Null, Value
@@ -90,7 +90,7 @@ class Exits:
         keep = self.keep_locals or not LOOKS_AT_LOCALS.isdisjoint(state.code.co_names)
         entries: list[Any] = []
         for index, value in enumerate((*state.slots, *state.stack)):
-            if is_root and _is_slot(value, index):
+            if is_root and _is_slot(value, index, self.leave.leaves):
                 entries.append(KEEP)
             elif keep or index >= len(state.slots) or live >> index & 1:
                 entries.append(self.m.value(value))
@@ -109,8 +109,12 @@ class Exits:
     def emit(self) -> list[Instruction | Label]:
         """The exit rows."""
         leave = self.leave
+        for _ in range(leave.leaves):
+            outer = Label()
+            self.add("LEAVE", outer)
+            self.code.append(outer)
         if leave.kind is ExitKind.RETURN:
-            if self.root.co_flags & GENERATOR_FLAGS:
+            if self.root.co_flags & GENERATOR_FLAGS and not leave.leaves:
                 self.add("RETURN_AT", self.returned, _return_pc(self.root))
             else:
                 self.add("RETURN", self.returned)
@@ -148,12 +152,14 @@ class Exits:
         self.add("OPAQUE", kind, argument, ins.pc, ins.next_pc, ins.target, constants)
 
 
-def _is_slot(value: Value, index: int) -> bool:
-    """Whether the frame holds the value in this very slot already."""
+def _is_slot(value: Value, index: int, depth: int) -> bool:
+    """Whether the frame that waits `depth` calls above holds the value in this very slot already."""
     if isinstance(value, Null):
         return False
     path = getattr(value, "path", None)
-    return path is not None and path.kind == SLOT and path.arg[0] == index
+    if path is None:
+        return False
+    return path.arg[:2] == (depth, index) if path.kind == CALLER_SLOT else path.kind == SLOT and path.arg[0] == index and not depth
 
 
 def _return_pc(code: CodeType) -> int:

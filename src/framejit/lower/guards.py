@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from framejit.core.guard import PREDICATES, Guard, predicate
 from framejit.core.heap import MISSING
-from framejit.core.path import BINARY, COMPARE, CONST, DICT_ITEM, DICT_KEY, STEPS, UNARY, Path
+from framejit.core.path import BINARY, CALLER_SLOT, COMPARE, CONST, DICT_ITEM, DICT_KEY, STEPS, UNARY, Path
 from framejit.core.where import Where
 from framejit.lower.pack import KINDS, Instruction, Label, Packer
 
@@ -216,8 +216,8 @@ class Head:
         if path.parent is None:
             if path.kind == CONST:
                 self._add(op, register, self.packer.const(arg))
-            elif KINDS[op] == "di":
-                self._add(op, register, arg[0], note=Note(self.text(path), "", None))
+            elif KINDS[op] in ("di", "dii"):
+                self._add(op, register, *arg[: len(KINDS[op]) - 1], note=Note(self.text(path), "", None))
             else:
                 self._add(op, register)
             return
@@ -290,7 +290,14 @@ class Head:
                 rows = tuple(packer.const(entry) for entry in pairs)
                 self._add("CHECK_TYPE_ATTRS", packer.const(cls), packer.stamp(), rows, note=note)
         elif guard.predicate == "SLOT_EMPTY":
-            self._add("CHECK_SLOT_EMPTY", guard.path.arg[0], note=note)  # type: ignore[union-attr]
+            kind, place = guard.path.kind, guard.path.arg  # type: ignore[union-attr]
+            if kind == CALLER_SLOT:
+                self._add("CHECK_CALLER_EMPTY", *place[:2], note=note)
+            else:
+                self._add("CHECK_SLOT_EMPTY", place[0], note=note)
+        elif guard.predicate == "CALLER":
+            depth, code, after, result = guard.operand
+            self._add("CHECK_CALLER", depth, packer.const(code), after, result, note=note)
         elif guard.predicate in OF_SEVERAL:
             registers = tuple(self.load(path) for path in _several(guard))
             function = () if guard.predicate != "PY_OF" else (packer.const(guard.operand[0]),)
