@@ -104,19 +104,34 @@ static bool passes_through(PyObject *traceback, PyObject *codes) {
   return false;
 }
 
+// The exception or one that led to it, up to the one that was being handled before the graph ran.
+static bool comes_from(PyObject *exception, PyObject *codes) {
+  PyObject *handled = PyErr_GetHandledException();
+  bool found = false;
+  Py_XINCREF(exception);
+  for (int depth = 0; exception && exception != handled && !found && depth < 100; depth++) {
+    PyObject *traceback = PyException_GetTraceback(exception), *earlier = PyException_GetContext(exception);
+    found = passes_through(traceback, codes);
+    Py_XDECREF(traceback);
+    Py_SETREF(exception, earlier);
+  }
+  Py_XDECREF(exception);
+  Py_XDECREF(handled);
+  return found;
+}
+
 // Whether the exception that is set was raised below a frame of an installed signal handler.
 bool raised_by_signal_handler() {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  bool found = false;
-  if (traceback) {
-    int hook = fj_hook_set(0);
-    PyObject *codes = handler_codes();
-    found = codes && passes_through(traceback, codes);
-    Py_XDECREF(codes);
-    PyErr_Clear();
-    fj_hook_set(hook);
-  }
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback) PyException_SetTraceback(value, traceback);
+  int hook = fj_hook_set(0);
+  PyObject *codes = handler_codes();
+  bool found = codes && comes_from(value, codes);
+  Py_XDECREF(codes);
+  PyErr_Clear();
+  fj_hook_set(hook);
   PyErr_Restore(type, value, traceback);
   return found;
 }
