@@ -96,7 +96,7 @@ def views(d):
     d["late"] = 1
     return (
         keys & {"a"}, keys | ["q"], sorted(keys - {"a"}), len(values), ("late", 1) in items, list(keys), "late" in keys, keys == {"a", "b", "late"},
-        values, items, next(iter(items)), iter(keys), list(reversed(values)), 1 in values, keys.isdisjoint(["z"]), repr(keys),
+        values, items, next(iter(items)), next(iter(keys)), list(reversed(values)), 1 in values, keys.isdisjoint(["z"]), repr(keys),
     )  # fmt: skip
 
 

@@ -80,15 +80,25 @@ REBUILDERS[int] = lambda get: (get("function").obj, list(get("arguments").items)
 
 
 def _key(s: Services, v: Value) -> Any:
+    """What stands for the int among hash keys; the identity of a real object is its id, guarded."""
     if not isinstance(v, Ref) or s.heap.get(v, FUNCTION) is None:
         return s.constant(v)
-    return ("later", s.heap.get(v, FUNCTION).obj, s.heap.get(v, ARGUMENTS).items)
+    function, args = s.heap.get(v, FUNCTION).obj, s.heap.get(v, ARGUMENTS).items
+    path, real = (getattr(args[0], name, None) for name in ("path", "real")) if args else (None, None)
+    if function is id and path is not None and real is not None:
+        s.guard(path, "IS", real)
+        return id(real)
+    return ("later", function, args)
 
 
 def _compare_later(s: Services, symbol: str, v: Value, other: Value) -> Value:
-    """Identities of different objects born here differ from each other and from those of other objects."""
+    """Identities are equal where the objects are the same; those of objects born here differ from all other ints."""
     if symbol not in ("==", "!="):
         s.unsupported(R.OPAQUE_OPERATION, v, "order of identities")
+    if isinstance(v, Ref) and isinstance(other, Ref):
+        one, two = (s.heap.get(each, ARGUMENTS).items for each in (v, other))
+        if s.heap.get(v, FUNCTION).obj is id and s.heap.get(other, FUNCTION).obj is id:
+            return bool_const(s.is_same(one[0], two[0]) == (symbol == "=="))
     return bool_const((_key(s, v) == _key(s, other)) == (symbol == "=="))
 
 

@@ -102,13 +102,7 @@ def callable_(s: Services, v: Value) -> Value:
 @positional(1)
 def id_(s: Services, v: Value) -> Value:
     v = s.force(v)
-    if isinstance(v, Const):
-        return Const(id(v.obj))
-    path, real = getattr(v, "path", None), getattr(v, "real", None)
-    if path is not None and real is not None:
-        s.guard(path, "IS", real)
-        return Const(id(real))
-    return number.later(s, id, v)
+    return Const(id(v.obj)) if isinstance(v, Const) else number.later(s, id, v)
 
 
 @handler(hash)
