@@ -367,6 +367,8 @@ class Attempt:
         began = time.perf_counter()
         compiled = compile_graph(options, module, inputs, self.id, trace.fake_mode)
         self.backend_seconds += time.perf_counter() - began
+        for node in module.graph.nodes:
+            node.meta.pop("where", None)  # it holds user code, and the region of user code holds the graph
         lowering.add_guards(shape_guards(trace, lowering.inputs))
         return replay.prepare(compiled.fn, trace, lowering.inputs, compiled.mutates_in_order)
 

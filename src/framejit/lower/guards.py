@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 from framejit.core.guard import PREDICATES, Guard, predicate
@@ -39,11 +40,18 @@ def _py_of(values: Any, operand: Any) -> bool:
 
 
 class Note(NamedTuple):
-    """What an instruction stands for, as text only, so that nothing is kept alive; a load has no predicate."""
+    """What an instruction stands for, so that nothing is kept alive; a load has no predicate."""
 
     path: str
     predicate: str
-    asked: Where | None
+    code: weakref.ref[CodeType] | None = None
+    pc: int = -1
+
+    @property
+    def asked(self) -> Where | None:
+        """The instruction that asked for the fact."""
+        code = self.code() if self.code is not None else None
+        return None if code is None else Where(code, self.pc)
 
     def expected(self, operand: Any) -> str:
         """The fact in words, given the operand that the program holds."""
@@ -54,7 +62,8 @@ class Note(NamedTuple):
         return str(Guard(self.path, self.predicate, operand))  # type: ignore[arg-type]
 
     def __str__(self) -> str:
-        return self.path if self.asked is None else f"{self.asked.code.co_qualname}:{self.asked.line}"
+        asked = self.asked
+        return self.path if asked is None else f"{asked.code.co_qualname}:{asked.line}"
 
 
 def settled(guard: Guard) -> bool:
@@ -173,14 +182,15 @@ class Head:
 
     def note(self, guard: Guard) -> Note:
         """The guard as text, without its operand."""
-        predicate, path = guard.predicate, guard.path
+        path, predicate, operand, asked = guard
+        text = ""
         if path is not None:
-            return Note(self.text(path), predicate, guard.origin)
-        if predicate == "TYPE_ATTR":
-            return Note(guard.operand[0].__qualname__, predicate, guard.origin)
-        if predicate in OF_SEVERAL:
-            return Note(", ".join(map(self.text, _several(guard))), predicate, guard.origin)
-        return Note("", predicate, guard.origin)
+            text = self.text(path)
+        elif predicate == "TYPE_ATTR":
+            text = operand[0].__qualname__
+        elif predicate in OF_SEVERAL:
+            text = ", ".join(map(self.text, _several(guard)))
+        return Note(text, predicate) if asked is None else Note(text, predicate, weakref.ref(asked.code), asked.pc)
 
     def line(self, guard: Guard) -> str:
         """The guard in full."""
@@ -217,7 +227,7 @@ class Head:
             if path.kind == CONST:
                 self._add(op, register, self.packer.const(arg))
             elif KINDS[op] in ("di", "dii"):
-                self._add(op, register, *arg[: len(KINDS[op]) - 1], note=Note(self.text(path), "", None))
+                self._add(op, register, *arg[: len(KINDS[op]) - 1], note=Note(self.text(path), ""))
             else:
                 self._add(op, register)
             return
@@ -232,7 +242,7 @@ class Head:
             self._add_load(op, register, parent, arg, path)
 
     def _add_load(self, op: str, register: int, parent: int, arg: Any, path: Path) -> None:
-        note = Note(self.text(path), "", None)
+        note = Note(self.text(path), "")
         kinds = KINDS[op]
         if kinds == "dr":
             self._add(op, register, parent, note=note)
