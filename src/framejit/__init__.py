@@ -7,8 +7,6 @@ from framejit.api import (
     disable,
     disallow_in_graph,
     explain,
-    graph_break,
-    is_compiling,
     list_backends,
     mark_dynamic,
     mark_static,
@@ -29,6 +27,7 @@ from framejit.core.errors import (
     UnknownSetting,
     UnsupportedPlatform,
 )
+from framejit.core.marks import graph_break, is_compiling
 from framejit.counting import counters
 from framejit.logs import enable as set_logs
 

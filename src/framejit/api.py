@@ -15,10 +15,10 @@ from framejit.backends import aot, eager, inductor
 from framejit.backends.registry import exists, find, list_backends
 from framejit.core import marks
 from framejit.core.errors import BadArgument, UnknownBackend
-from framejit.core.marks import Dimension, Disabled, graph_break, is_compiling
+from framejit.core.marks import Dimension, Disabled
 from framejit.core.options import CompileOptions, key_of
-from framejit.modules import OPTIONS, compile_module, hold, original, trampoline, twin
 from framejit.explanation import Recorder, Report
+from framejit.modules import OPTIONS, compile_module, hold, original, trampoline, twin
 
 BUILT_IN = (eager, aot, inductor)
 

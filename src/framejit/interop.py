@@ -14,7 +14,6 @@ from framejit import _C
 from framejit.core import marks
 from framejit.core.marks import Dimension, Disabled
 
-
 _OFF = 2
 """The C core's mode for code below which no frame is looked at."""
 
