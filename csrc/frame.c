@@ -295,17 +295,6 @@ static PyObject *fresh_generator(PyObject *func) {
     return generator;
 }
 
-static int suspended_state(PyCodeObject *code, int pc) {
-#if PY_VERSION_HEX >= 0x030D0000
-    _Py_CODEUNIT unit = _PyCode_CODE(code)[pc / 2];
-    if ((unit.op.code == RESUME || unit.op.code == RESUME_CHECK) && (unit.op.arg & 3) >= 2)
-        return FRAME_SUSPENDED_YIELD_FROM;
-#else
-    (void)code, (void)pc;
-#endif
-    return FRAME_SUSPENDED;
-}
-
 PyObject *fj_build_generator(PyObject *func, int pc, PyObject **slots, int nslots) {
     PyObject *generator = fresh_generator(func);
     if (!generator) return NULL;
@@ -316,7 +305,7 @@ PyObject *fj_build_generator(PyObject *func, int pc, PyObject **slots, int nslot
         return NULL;
     }
     fj_frame_set_next(f, pc);
-    g->gi_frame_state = suspended_state(fj_frame_code(f), pc);
+    g->gi_frame_state = fj_suspended_state(fj_frame_code(f), pc);
     return generator;
 }
 
