@@ -171,7 +171,7 @@ def load_deref(interp: Interpreter, ins: Instr) -> Value:
         if local.kind == "free":
             interp.raise_error(NameError, f"cannot access free variable '{local.name}' where it is not associated with a value in enclosing scope")
         interp.raise_error(UnboundLocalError, f"cannot access local variable '{local.name}' where it is not associated with a value")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 @op("STORE_DEREF")
@@ -197,7 +197,7 @@ def _global(interp: Interpreter, name: str) -> Value:
         value = lookup(interp, frame.builtins, name)
         if value is MISSING:
             interp.raise_error(NameError, f"name '{name}' is not defined")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 @raw("LOAD_GLOBAL")
@@ -227,7 +227,7 @@ def _namespace(interp: Interpreter) -> Value:
     names = interp.frames[-1].names
     if names is None:
         interp.unsupported(R.UNSUPPORTED_OPCODE, None, "the namespace of a class body")
-    return names  # type: ignore[no-any-return]
+    return names
 
 
 @op("LOAD_LOCALS")
@@ -278,7 +278,7 @@ def load_super_attr(interp: Interpreter, ins: Instr, super_: Value, cls: Value, 
 
 @op("LOAD_SUPER_METHOD")
 def load_super_method(interp: Interpreter, ins: Instr, super_: Value, cls: Value, self: Value) -> tuple[Value, Value]:
-    return load_method(interp, ins, interp.call(super_, [cls, self]))  # type: ignore[no-any-return]
+    return load_method(interp, ins, interp.call(super_, [cls, self]))
 
 
 @op("STORE_ATTR")

@@ -41,6 +41,6 @@ def unwind(interp: Interpreter, exception: Value, base: int) -> None:
     raise Raised(exception)
 
 
-def _handler(frame: Frame):  # type: ignore[no-untyped-def]
+def _handler(frame: Frame):
     row = frame.instr.handler
     return None if row < 0 else frame.code.exception_table[row]

@@ -29,7 +29,7 @@ def constant(s: Services, value: Value) -> Any:
         if issubclass(value.cls, tuple):
             items = [constant(s, item) for item in value.items]
             plain = value.cls.__flags__ & HEAP_TYPE  # other types, such as torch.Size, check their items
-            return tuple.__new__(value.cls, items) if plain else value.cls(items)  # type: ignore[arg-type]
+            return tuple.__new__(value.cls, items) if plain else value.cls(items)
     return s.unsupported(R.OPAQUE_OPERATION, value, "a constant is needed here")
 
 

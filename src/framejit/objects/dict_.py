@@ -158,10 +158,10 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
     """All entries in order: hash key -> (key, value). Not to be changed; a real dict is guarded by its keys."""
     items = s.heap.get(ref, ITEMS)
     if items is not None:
-        return items  # type: ignore[no-any-return]
+        return items
     real, path = ref.real, ref.path
     if path is None:
-        return s.heap.load(ref, ITEMS, {})  # type: ignore[no-any-return]
+        return s.heap.load(ref, ITEMS, {})
     known = s.heap.fields_of(ref)
     initial = s.heap.initial.get(ref) or {}
     items = {}
@@ -237,7 +237,7 @@ class DictModel(ExactModel):
         assert isinstance(v, Ref)
         found = lookup(s, v, key_in(s, v, key))
         if found is not MISSING:
-            return found  # type: ignore[no-any-return]
+            return found
         if v.cls is not dict and v.cls is not OrderedDict:
             missing = s.special(v, "__missing__")
             if missing is not None:
@@ -360,4 +360,4 @@ def factory(s: Services, v: Value) -> Value:
         if v.path is None:
             return NONE
         found = s.heap.load(v, FACTORY, s.input(v.path.to(MEMBER, FACTORY), v.real.default_factory))
-    return found  # type: ignore[no-any-return]
+    return found

@@ -91,14 +91,14 @@ def dict_setdefault(s: Services, self: Value, key: Value, default: Value | None)
     name = key_in(s, self, key)
     found = lookup(s, self, name)
     if found is not MISSING:
-        return found  # type: ignore[no-any-return]
+        return found
     store(s, self, name, default or NONE, key)
     return default or NONE
 
 
 @method(OrderedDict.setdefault, "key default=")
 def ordered_setdefault(s: Services, self: Value, key: Value, default: Value | None) -> Value:
-    return dict_setdefault(s, self, key, default)  # type: ignore[no-any-return]
+    return dict_setdefault(s, self, key, default)
 
 
 @method(dict.pop, "key default= /")
@@ -109,12 +109,12 @@ def dict_pop(s: Services, self: Value, key: Value, default: Value | None) -> Val
     if found is MISSING:
         return default if default is not None else s.raise_error(KeyError, key)
     dict_.delete(s, self, name)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 @method(OrderedDict.pop, "key default=")
 def ordered_pop(s: Services, self: Value, key: Value, default: Value | None) -> Value:
-    return dict_pop(s, self, key, default)  # type: ignore[no-any-return]
+    return dict_pop(s, self, key, default)
 
 
 @method(dict.popitem)
@@ -162,7 +162,7 @@ def dict_clear(s: Services, self: Value) -> Value:
 
 @method(OrderedDict.clear)
 def ordered_clear(s: Services, self: Value) -> Value:
-    return dict_clear(s, self)  # type: ignore[no-any-return]
+    return dict_clear(s, self)
 
 
 @method(dict.copy)
@@ -190,7 +190,7 @@ def default_copy(s: Services, self: Value) -> Value:
 
 @method(defaultdict.__copy__)
 def default_copy_protocol(s: Services, self: Value) -> Value:
-    return default_copy(s, self)  # type: ignore[no-any-return]
+    return default_copy(s, self)
 
 
 @method(vars(dict)["fromkeys"], "iterable value= /")

@@ -26,7 +26,7 @@ VIEWS = {
 
 def source(s: Services, v: Value) -> Ref:
     """The dict behind a view, its iterators' or a proxy's."""
-    return s.heap.get(v, SOURCE)  # type: ignore[arg-type, no-any-return]
+    return s.heap.get(v, SOURCE)
 
 
 def values_of(s: Services, v: Value) -> list[Value]:

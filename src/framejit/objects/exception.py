@@ -70,22 +70,22 @@ class ExceptionModel(Model):
         if not isinstance(v, Ref) or v.path is not None:
             return None
         if name == "args":
-            return s.heap.get(v, ARGS)  # type: ignore[no-any-return]
+            return s.heap.get(v, ARGS)
         if name in FIELDS:
-            return s.heap.get(v, FIELDS[name])  # type: ignore[no-any-return]
+            return s.heap.get(v, FIELDS[name])
         if name == "__traceback__":
             return traceback_of(s, v)
         if type(found) not in (types.MemberDescriptorType, types.GetSetDescriptorType):
             return None
         stored = s.heap.get(v, (name,))
         if stored is not None:
-            return stored  # type: ignore[no-any-return]
+            return stored
         for base, positions in DERIVED.items():
             if issubclass(v.cls, base) and name in positions:
                 args = s.heap.get(v, ARGS).items
                 if name == "code" and len(args) > 1:
-                    return s.heap.get(v, ARGS)  # type: ignore[no-any-return]
-                return args[positions[name]] if positions[name] < len(args) else NONE  # type: ignore[no-any-return]
+                    return s.heap.get(v, ARGS)
+                return args[positions[name]] if positions[name] < len(args) else NONE
         if any(issubclass(v.cls, base) and name in names for base, names in KEYWORDS.items()) or name == "msg":
             return NONE
         return s.unsupported(R.EXCEPTION_OPERATION, v, name)
@@ -116,7 +116,7 @@ def traceback_of(s: Services, raised: Value) -> Value:
     if present is NONE and s.heap.get(raised, RAISED) is not None:
         present = s.heap.new(types.TracebackType, {("of",): raised})
         s.heap.set(raised, TRACEBACK, present)
-    return present  # type: ignore[no-any-return]
+    return present
 
 
 def make_raised(s: Services, value: Value, cause: Value | None) -> Value:

@@ -125,7 +125,7 @@ def unwrap(s: Services, v: Value) -> Value:
     if isinstance(v, Const) and type(v.obj) not in FOLDABLE:
         for base in (int, float, str, bytes, complex):
             if isinstance(v.obj, base):
-                return Const(base.__new__(base, v.obj) if base is not int else int.__index__(v.obj))  # type: ignore[call-overload]
+                return Const(base.__new__(base, v.obj) if base is not int else int.__index__(v.obj))
     return v
 
 

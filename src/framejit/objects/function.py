@@ -52,7 +52,7 @@ class Parts(NamedTuple):
                 return None
             items = s.force(pack).items  # type: ignore[attr-defined]
             offset = place - (first - len(items))
-            return items[offset] if offset >= 0 else None  # type: ignore[no-any-return]
+            return items[offset] if offset >= 0 else None
         real, path = _real(s, self.function)
         defaults = real.__defaults__
         field = path.to(FUNC_FIELD, 2)
@@ -177,11 +177,11 @@ class FunctionModel(Model):
             "__defaults__": DEFAULTS, "__kwdefaults__": KWDEFAULTS, "__name__": NAME, "__qualname__": QUALNAME,
         }.get(name)  # fmt: skip
         if field is not None:
-            return s.heap.get(v, field)  # type: ignore[no-any-return]
+            return s.heap.get(v, field)
         if name == "__code__":
             return Const(s.heap.get(v, CODE))
         if name == "__globals__":
-            return s.heap.get(v, GLOBALS)  # type: ignore[no-any-return]
+            return s.heap.get(v, GLOBALS)
         if name == "__doc__":
             consts = s.heap.get(v, CODE).co_consts
             return Const(consts[0] if consts and isinstance(consts[0], str) else None)
@@ -198,7 +198,7 @@ class FunctionModel(Model):
                 table = {s.constant(key): (key, item) for key, item in zip(pairs[::2], pairs[1::2], strict=True)}
                 present = s.heap.new(dict, {s.heap.ITEMS: table})
                 s.heap.set(v, ANNOTATIONS, present)
-            return present  # type: ignore[no-any-return]
+            return present
         return None
 
     def set_attribute(self, s: Services, v: Value, name: str, found: Any, new: Value | None) -> bool:

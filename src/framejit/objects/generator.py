@@ -67,7 +67,7 @@ def advance(s: Services, v: Value, sent: Value, thrown: Value | None = None) -> 
     if item is None:
         value = s.returned  # type: ignore[attr-defined]
         s.raise_error(StopIteration, *([] if value is NONE or s.is_same(value, NONE) else [value]))
-    return item  # type: ignore[no-any-return]
+    return item
 
 
 @handler(types.GeneratorType.send, types.CoroutineType.send)

@@ -82,7 +82,7 @@ def put(s: Services, ref: Ref, name: str, value: Any) -> None:
 
 def number(s: Services, ref: Ref, name: str) -> int:
     """A field that holds a Python int as a constant."""
-    return field(s, ref, name).obj  # type: ignore[no-any-return]
+    return field(s, ref, name).obj
 
 
 # -- over sequences ---------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def _backwards_advance(read: Callable[[Services, Value], Any]) -> Advance:
             put(s, ref, "source", NONE)
             return None
         put(s, ref, "index", Const(place - 1))
-        return content[place]  # type: ignore[no-any-return]
+        return content[place]
 
     return advance
 
@@ -329,7 +329,7 @@ def _set_next(s: Services, ref: Ref) -> Value | None:
         put(s, ref, "source", NONE)
         return None
     put(s, ref, "index", Const(place + 1))
-    return order[place]  # type: ignore[no-any-return]
+    return order[place]
 
 
 def deque_content(s: Services, v: Value) -> tuple[Value, ...]:

@@ -21,7 +21,7 @@ LARGEST = 100_000
 def _count(s: Services, ref: Ref) -> Value | None:
     found = field(s, ref, "value")
     put(s, ref, "value", s.binary("+", found, field(s, ref, "step")))
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _repeat_rebuild(get: Field) -> tuple[Any, list[Value]]:
@@ -35,7 +35,7 @@ def _repeat(s: Services, ref: Ref) -> Value | None:
         return None
     if left > 0:
         put(s, ref, "left", Const(left - 1))
-    return field(s, ref, "object")  # type: ignore[no-any-return]
+    return field(s, ref, "object")
 
 
 def make_chain(active: Any, outer: Any) -> Any:
@@ -96,7 +96,7 @@ def _cycle(s: Services, ref: Ref) -> Value | None:
         return None
     index %= len(saved)
     put(s, ref, "index", Const(index + 1))
-    return saved[index]  # type: ignore[no-any-return]
+    return saved[index]
 
 
 def make_islice(source: Any, start: int, stop: int | None, step: int) -> Any:
@@ -157,7 +157,7 @@ def _accumulate(s: Services, ref: Ref) -> Value | None:
     if initial is not None:
         put(s, ref, "initial", None)
         put(s, ref, "total", initial)
-        return initial  # type: ignore[no-any-return]
+        return initial
     item = next_or_none(s, field(s, ref, "source"))
     if item is None:
         return None
@@ -370,7 +370,7 @@ def _grouper(s: Services, ref: Ref) -> Value | None:
         return None
     item = field(s, parent, "value")
     put(s, parent, "value", None)
-    return item  # type: ignore[no-any-return]
+    return item
 
 
 __all__ = ["Grouper", "places"]

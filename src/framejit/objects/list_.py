@@ -27,14 +27,14 @@ def items(s: Services, ref: Value) -> tuple[Value, ...]:
     if found is None:
         path, real = ref.path, ref.real
         if path is None:
-            return s.heap.load(ref, ITEMS, ())  # type: ignore[no-any-return]
+            return s.heap.load(ref, ITEMS, ())
         s.guard(path, "LEN", list.__len__(real))
         found = s.heap.load(ref, ITEMS, tuple(s.input(path.to(ITEM, i), item) for i, item in enumerate(list.__iter__(real))))
         appended = s.heap.get(ref, APPENDED)
         if appended:
             found = found + appended
             s.heap.set(ref, ITEMS, found)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def assign(s: Services, ref: Value, content: Iterable[Value]) -> None:
@@ -82,7 +82,7 @@ class ListModel(ExactModel):
             number = s.dynamic_length(v.path.to(LEN), list.__len__(v.real))  # type: ignore[attr-defined]
             if number is not None:
                 appended = s.heap.get(v, APPENDED) or ()
-                return s.binary("+", number, Const(len(appended))) if appended else number  # type: ignore[no-any-return]
+                return s.binary("+", number, Const(len(appended))) if appended else number
         return Const(len(items(s, v)))
 
     def getitem(self, s: Services, v: Value, key: Value) -> Value:

@@ -61,7 +61,7 @@ def method(target: Any, names: str = "") -> Callable[[Callable[..., Any]], Calla
             bound = bind(args[1:], kwargs)
             if bound is None:
                 return raise_arity(s, target, args, kwargs)
-            return function(s, s.force(args[0]), *bound)  # type: ignore[no-any-return]
+            return function(s, s.force(args[0]), *bound)
 
         call.__name__ = function.__name__
         if target in METHODS:

@@ -38,7 +38,7 @@ def attribute(s: Services, module: Value, name: str) -> Value | None:
         if entries is not None:
             found = lookup(s, entries, name)
             if found is not MISSING:
-                return found  # type: ignore[no-any-return]
+                return found
     return None
 
 

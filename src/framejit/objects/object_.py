@@ -44,7 +44,7 @@ def path_of(s: Services, value: Value) -> Path | None:
     """Where a value is found; constants that were not read anywhere are found by themselves."""
     if isinstance(value, Const):
         return value.path or s.trace.roots.const(value.obj)
-    return value.path  # type: ignore[attr-defined, no-any-return]
+    return value.path
 
 
 def dict_of(s: Services, value: Value) -> Ref | None:
@@ -53,14 +53,14 @@ def dict_of(s: Services, value: Value) -> Ref | None:
     if isinstance(value, Ref):
         known = s.heap.get(value, DICT_FIELD)
         if known is not None:
-            return known  # type: ignore[no-any-return]
+            return known
         if not value.cls.__dictoffset__:
             return None
         if value.path is None:
             found = s.heap.new(dict, {s.heap.ITEMS: {}})
         else:
             found = realize_dict(s, value.path.to(DICT), object.__getattribute__(value.real, "__dict__"))
-        return s.heap.load(value, DICT_FIELD, found)  # type: ignore[no-any-return]
+        return s.heap.load(value, DICT_FIELD, found)
     if isinstance(value, Node):
         namespace = getattr(value.real, "__dict__", None)
         return realize_dict(s, value.path.to(ATTR, "__dict__"), namespace) if namespace and value.path is not None else None
@@ -77,7 +77,7 @@ def dict_of(s: Services, value: Value) -> Ref | None:
 
 
 def getattr_(s: Services, value: Value, name: str) -> Value:
-    return s.finish(getattr_tail(s, value, name))  # type: ignore[attr-defined, no-any-return]
+    return s.finish(getattr_tail(s, value, name))
 
 
 def getattr_tail(s: Services, value: Value, name: str) -> Value | Pending:
@@ -127,7 +127,7 @@ def generic_attribute(s: Services, v: Value, name: str) -> Value | Pending | Non
     if namespace is not None:
         item = lookup(s, namespace, name)
         if item is not MISSING:
-            return item  # type: ignore[no-any-return]
+            return item
     if found is MISSING:
         return None
     special_case = model_of(v.cls).attribute(s, v, name, found)
@@ -173,7 +173,7 @@ def _read_slot(s: Services, v: Ref, name: str, found: Any) -> Value:
         item = model_of(v.cls).attribute(s, v, name, found)
     if item is None or item is MISSING:
         return _no_attribute(s, f"'{v.cls.__name__}' object has no attribute '{name}'")
-    return item  # type: ignore[no-any-return]
+    return item
 
 
 def _read_getset(s: Services, v: Value, name: str) -> Value:
@@ -239,7 +239,7 @@ def _module_attribute(s: Services, v: Const, name: str) -> Value | Pending:
         return s.input(path_of(s, v).to(ATTR, name), getattr(v.obj, name))  # type: ignore[union-attr]
     item = lookup(s, namespace, name)
     if item is not MISSING:
-        return item  # type: ignore[no-any-return]
+        return item
     if name == "__dict__":
         return namespace
     if name == "__class__":
@@ -273,7 +273,7 @@ def type_attribute(s: Services, v: Const, name: str) -> Value | Pending:
     if found is not MISSING:
         return _of_class(s, v, name, found)
     if of_meta is not MISSING:
-        return bind(s, s.trace.roots.const(of_meta), of_meta, v)  # type: ignore[no-any-return]
+        return bind(s, s.trace.roots.const(of_meta), of_meta, v)
     hook = type_lookup(s, meta, "__getattr__")
     if hook is not MISSING:
         return s.tail_call(bind(s, s.trace.roots.const(hook), hook, v), [Const(name)])
@@ -326,7 +326,7 @@ def super_attribute(s: Services, v: Pack, name: str) -> Value | Pending:
                 return get_descriptor(s, receiver, name, found)
             if name == "__class__":
                 return Const(super)
-            return bind(s, s.trace.roots.const(found), found, receiver, cls)  # type: ignore[no-any-return]
+            return bind(s, s.trace.roots.const(found), found, receiver, cls)
     return _no_attribute(s, f"'super' object has no attribute '{name}'")
 
 
@@ -336,7 +336,7 @@ def special(s: Services, value: Value, name: str) -> Value | None:
     found = type_lookup(s, v.cls, name)
     if found is MISSING or found is None:
         return None
-    return s.finish(bind(s, s.trace.roots.const(found), found, v))  # type: ignore[attr-defined, no-any-return]
+    return s.finish(bind(s, s.trace.roots.const(found), found, v))
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------

@@ -57,14 +57,14 @@ def getitem_tail(s: Services, container: Value, key: Value) -> Value | Pending:
 def _class_getitem(s: Services, value: Const, key: Value) -> Value | Pending:
     found = s.type_lookup(value.obj, "__class_getitem__")
     if found is MISSING:
-        return type_error(s, f"type '{value.obj.__name__}' is not subscriptable")  # type: ignore[no-any-return]
+        return type_error(s, f"type '{value.obj.__name__}' is not subscriptable")
     if isinstance(found, (types.ClassMethodDescriptorType, types.BuiltinFunctionType)) or value.obj.__module__ in ("typing", "collections.abc"):
         return s.wrap(value.obj[s.constant(key)])
     return s.tail_call(s.getattr(value, "__class_getitem__"), [key])
 
 
 def getitem(s: Services, container: Value, key: Value) -> Value:
-    return s.finish(getitem_tail(s, container, key))  # type: ignore[attr-defined, no-any-return]
+    return s.finish(getitem_tail(s, container, key))
 
 
 def setitem(s: Services, container: Value, key: Value, new: Value) -> None:
@@ -156,7 +156,7 @@ def binary(s: Services, symbol: str, left: Value, right: Value) -> Value:
         if result is not None:
             return result
     shown = "** or pow()" if operator == "**" else operator
-    return type_error(s, f"unsupported operand type(s) for {shown if operator is symbol else symbol}: '{_name(left)}' and '{_name(right)}'")  # type: ignore[no-any-return]
+    return type_error(s, f"unsupported operand type(s) for {shown if operator is symbol else symbol}: '{_name(left)}' and '{_name(right)}'")
 
 
 def _overrides(cls: type, base: type, name: str) -> bool:
@@ -191,7 +191,7 @@ def compare(s: Services, symbol: str, left: Value, right: Value) -> Value:
         return bool_const(s.is_same(left, right))
     if symbol == "!=":
         return bool_const(not s.is_same(left, right))
-    return type_error(s, f"'{symbol}' not supported between instances of '{_name(left)}' and '{_name(right)}'")  # type: ignore[no-any-return]
+    return type_error(s, f"'{symbol}' not supported between instances of '{_name(left)}' and '{_name(right)}'")
 
 
 UNARY = {"+": "__pos__", "-": "__neg__", "~": "__invert__"}
@@ -239,7 +239,7 @@ def len_(s: Services, value: Value) -> Value:
     value = s.force(value)
     length = _length(s, value)
     if length is None:
-        return type_error(s, f"object of type '{_name(value)}' has no len()")  # type: ignore[no-any-return]
+        return type_error(s, f"object of type '{_name(value)}' has no len()")
     if isinstance(length, Const) and isinstance(length.obj, int) and length.obj < 0:
         s.raise_error(ValueError, "__len__() should return >= 0")
     return length
@@ -303,7 +303,7 @@ def iter_(s: Services, value: Value) -> Value:
         if found is None or found is MISSING:
             if found is MISSING and s.type_lookup(cls, "__getitem__") is not MISSING:
                 return s.heap.new(type(iter(_Sequence())), {("sequence",): value, ("index",): Const(0)})
-            return type_error(s, f"'{_name(value)}' object is not iterable")  # type: ignore[no-any-return]
+            return type_error(s, f"'{_name(value)}' object is not iterable")
     return model_of(cls).iter(s, value)
 
 
@@ -340,10 +340,10 @@ def next_or_none(s: Services, iterator: Value) -> Value | None:
     """The next item, or None at the end."""
     value = s.force(iterator)
     if isinstance(value, Ref) and value.cls is types.GeneratorType and s.heap.get(value, ("frame",)) is not None:
-        return s.resume_generator(value, NONE)  # type: ignore[attr-defined, no-any-return]
+        return s.resume_generator(value, NONE)
     advance = getattr(model_of(value.cls), "advance", None)
     if advance is not None:
-        return advance(s, value)  # type: ignore[no-any-return]
+        return advance(s, value)
     try:
         return next_(s, value)
     except Raised as raised:
@@ -427,7 +427,7 @@ def format_(s: Services, value: Value, conversion: str, spec: Value | None) -> V
 def call_method(s: Services, value: Value, name: str, args: Sequence[Value] = ()) -> Value:
     method = special(s, s.force(value), name)
     if method is None:
-        return type_error(s, f"'{_name(s.force(value))}' object has no {name}")  # type: ignore[no-any-return]
+        return type_error(s, f"'{_name(s.force(value))}' object has no {name}")
     return s.call(method, args)
 
 

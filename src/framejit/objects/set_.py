@@ -281,7 +281,7 @@ def _register_algebra() -> None:
             method(getattr(kind, name), "*others")(_combine(symbol, False))
         for name, symbol in (("issubset", "<="), ("issuperset", ">="), ("isdisjoint", "disjoint")):
             method(getattr(kind, name), "other /")(_relate(symbol))
-        method(kind.copy)(_copy)  # type: ignore[attr-defined]
+        method(kind.copy)(_copy)
     for name, symbol in (("update", "|"), ("intersection_update", "&"), ("difference_update", "-"), ("symmetric_difference_update", "^")):
         method(getattr(set, name), "*others")(_combine(symbol, True))
 

@@ -183,7 +183,7 @@ def object_getattribute(s: Services, args: list[Value], kwargs: dict[str, Value]
     found = s.generic_attribute(value, name)  # type: ignore[attr-defined]
     if found is None:
         return s.raise_error(AttributeError, f"'{value.cls.__name__}' object has no attribute '{name}'")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 @handler(super)
@@ -227,7 +227,7 @@ def is_instance(s: Services, value: Value, kind: Value) -> bool:
         check = s.special(kind, "__instancecheck__")
         if check is None:
             s.raise_error(TypeError, "isinstance() arg 2 must be a type, a tuple of types, or a union")
-        return s.truth(s.call(check, [value]))  # type: ignore[arg-type]
+        return s.truth(s.call(check, [value]))
     if value.cls is cls:
         return True
     return _check(s, cls, "__instancecheck__", value, value.cls)

@@ -46,7 +46,7 @@ def positional(least: int, most: int | None = None) -> Any:
         def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
             if kwargs or not least <= len(args) <= most:
                 return wrong_arguments(s, getattr(builtins, name), args, kwargs)
-            return function(s, *args)  # type: ignore[no-any-return]
+            return function(s, *args)
 
         call.__name__ = name
         return call

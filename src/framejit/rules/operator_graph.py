@@ -162,7 +162,7 @@ class NumberSource(Source):
 
     @property
     def _name_template(self) -> str:
-        return self.text  # type: ignore[attr-defined, no-any-return]
+        return self.text
 
 
 def number_input(trace: Trace, value: Number) -> torch.fx.Node:
@@ -313,7 +313,7 @@ class _Attempt:
         trace = self.s.trace
         changes = mutates(self.target, args, kwargs)
         if changes and not trace.share_fakes:
-            return trace.touch(lambda: self._run(args, kwargs, changes))  # type: ignore[no-any-return]
+            return trace.touch(lambda: self._run(args, kwargs, changes))
         return self._run(args, kwargs, changes)
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], changes: bool) -> Outcome:

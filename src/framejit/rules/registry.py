@@ -53,7 +53,7 @@ def signature(names: str) -> Callable[[Callable[..., Any]], Handler]:
             bound.update(kwargs)
             if any(name not in bound for name in required):
                 s.raise_error(TypeError, f"missing arguments for {function.__name__}")
-            return function(s, *(bound.get(name) for name in parameters))  # type: ignore[no-any-return]
+            return function(s, *(bound.get(name) for name in parameters))
 
         call.__name__ = function.__name__
         return call

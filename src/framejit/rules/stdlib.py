@@ -53,7 +53,7 @@ def exactly(count: int, target: Any) -> Any:
         def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
             if kwargs or len(args) != count:
                 return wrong_arguments(s, target, args, kwargs)
-            return function(s, *args)  # type: ignore[no-any-return]
+            return function(s, *args)
 
         return call
 
@@ -481,7 +481,7 @@ def _copied_object(s: Services, v: Value, memo: dict[Value, Value] | None) -> Va
     cls = v.cls
     plain = s.type_lookup(cls, "__reduce_ex__") is object.__reduce_ex__ and s.type_lookup(cls, "__reduce__") is object.__reduce__
     get_state, set_state = s.type_lookup(cls, "__getstate__"), s.type_lookup(cls, "__setstate__")
-    states = get_state is not object.__getstate__ or set_state is not MISSING  # type: ignore[attr-defined]
+    states = get_state is not object.__getstate__ or set_state is not MISSING
     namespace = s.dict_of(v)
     slots = any("__slots__" in vars(base) and vars(base)["__slots__"] for base in cls.__mro__)
     if not plain or states or namespace is None or slots or issubclass(cls, (list, dict, set, tuple, int, str, float, BaseException)):
