@@ -9,11 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
 
+import setuptools
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 PYTHONS = ((3, 11), (3, 14))  # from, below
 TORCHES = ((2, 13), (2, 14))
+SETUPTOOLS = (77, 0)
 NO_TORCH = os.environ.get("FRAMEJIT_NO_TORCH", "") not in ("", "0")
 LANGUAGE_FLAGS = {".c": ["-std=c11"], ".cpp": ["-std=c++17", "-fvisibility-inlines-hidden", "-Wno-c++20-extensions"]}
 
@@ -29,11 +31,16 @@ def span(versions):
 
 
 def check_python():
-    """Refuses interpreters whose frames are not known."""
+    """Refuses interpreters whose frames are not known, and what else the build would trip over."""
     if not PYTHONS[0] <= sys.version_info[:2] < PYTHONS[1]:
         stop(f"needs Python {span(PYTHONS)}, this is {sys.version.split()[0]}")
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         stop("free-threaded builds of Python are not supported")
+    if tuple(int(part) for part in setuptools.__version__.split(".")[:2]) < SETUPTOOLS:
+        stop(f"needs setuptools >={SETUPTOOLS[0]}, found {setuptools.__version__}")
+    include = sysconfig.get_path("include")
+    if not Path(include, "internal", "pycore_frame.h").exists():
+        stop(f"the headers of this Python are missing: no internal/pycore_frame.h in {include}")
 
 
 def torch_settings():
