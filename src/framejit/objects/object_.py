@@ -20,6 +20,7 @@ from framejit.reasons import R
 HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8
 DICT_FIELD = ("dict",)
 PLAIN = (int, float, str, bytes, bool, complex, types.NoneType, types.EllipsisType, types.NotImplementedType)
+CLASS_METHODS = (classmethod, types.ClassMethodDescriptorType)
 C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
@@ -44,7 +45,7 @@ def path_of(s: Services, value: Value) -> Path | None:
     """Where a value is found; constants that were not read anywhere are found by themselves."""
     if isinstance(value, Const):
         return value.path or s.trace.roots.const(value.obj)
-    return value.path
+    return getattr(value, "path", None)
 
 
 def dict_of(s: Services, value: Value) -> Ref | None:
@@ -94,12 +95,13 @@ def getattr_tail(s: Services, value: Value, name: str) -> Value | Pending:
         return getattr_tail(s, v.items[0], name)
     custom = type_lookup(s, v.cls, "__getattribute__")
     try:
+        found: Value | Pending | None
         if isinstance(custom, types.FunctionType):
             found = s.tail_call(bind(s, s.trace.roots.const(custom), custom, v), [Const(name)])
         else:
             found = generic_attribute(s, v, name)
         if isinstance(found, Pending) and type_lookup(s, v.cls, "__getattr__") is not MISSING:
-            found = s.finish(found)  # type: ignore[attr-defined]  # not resumable: its AttributeError is caught here
+            found = s.finish(found)  # not resumable: its AttributeError is caught here
     except Raised as raised:
         if not issubclass(s.exception_type(raised.value), AttributeError) or type_lookup(s, v.cls, "__getattr__") is MISSING:
             raise
@@ -317,7 +319,7 @@ def super_attribute(s: Services, v: Pack, name: str) -> Value | Pending:
             if base.__flags__ & HEAP_TYPE and not base.__flags__ & IMMUTABLE_TYPE:
                 s.trace.guard_type_attr(base, name, found, s.where())  # type: ignore[attr-defined]
             receiver = s.force(self)
-            if isinstance(receiver, Const) and isinstance(receiver.obj, type) and not isinstance(found, classmethod):
+            if isinstance(receiver, Const) and isinstance(receiver.obj, type) and not isinstance(found, CLASS_METHODS):
                 if isinstance(found, staticmethod):
                     return s.input(s.trace.roots.const(found.__func__), found.__func__)
                 if not issubclass(type(receiver.obj), of):

@@ -17,7 +17,6 @@ from framejit.core.value import FALSE, NONE, Const, Node, Number, Pack, Value, b
 from framejit.objects.fold import COMPARISONS, OPERATORS, UNARY
 from framejit.objects.model import Model, model
 from framejit.objects.tuple_ import TupleModel, items
-
 from framejit.reasons import R
 
 PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
@@ -187,7 +186,7 @@ def fake_of(trace: Trace, real: torch.Tensor) -> torch.Tensor:
     meta = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype, device="meta", requires_grad=real.requires_grad)
     fake: torch.Tensor = FakeTensor(trace.fake_mode, meta, real.device)
     if isinstance(real, torch.nn.Parameter):
-        fake._is_param = True  # type: ignore[attr-defined]
+        fake._is_param = True
     return fake
 
 

@@ -6,7 +6,7 @@ import types
 from typing import Any
 
 import torch
-from torch._ops import OperatorBase
+from torch._ops import OperatorBase, OpOverloadPacket
 
 from framejit.core.path import ATTR, Path
 from framejit.core.services import Services
@@ -40,7 +40,7 @@ class IdentityModel(Model):
         return s.constant(v)
 
 
-@model(torch.dtype, torch.layout, torch.memory_format, torch.finfo, torch.iinfo, OperatorBase)
+@model(torch.dtype, torch.layout, torch.memory_format, torch.finfo, torch.iinfo, OperatorBase, OpOverloadPacket)
 class TorchConstantModel(IdentityModel):
     """Singletons of torch."""
 

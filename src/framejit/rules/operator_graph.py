@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import operator as python_operator
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -35,7 +36,7 @@ LITERALS = frozenset({
 class Same(NamedTuple):
     """The result is the operand with this number, the very object."""
 
-    index: int
+    index: int  # type: ignore[assignment]
 
 
 class Fresh(NamedTuple):
@@ -360,20 +361,28 @@ class _Attempt:
             return {name: self._substitute(item) for name, item in arg.items()}
         return arg
 
+    @property
+    def guilty(self) -> Any:
+        """The operator, for messages."""
+        return getattr(torch.Tensor, self.target, self.target) if isinstance(self.target, str) else self.target
+
     def _call(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        s = self.s
+        s, show = self.s, warnings.showwarning
+        warnings.showwarning = _quiet  # the run on real tensors warns
         try:
             if self.op == "call_method":
                 return getattr(args[0], self.target)(*args[1:], **kwargs)
             return self.target(*args, **kwargs)
         except DataDependentOutputException as error:
-            return s.unsupported(R.SCALAR_READ, self.target, str(error.func))
+            return s.unsupported(R.SCALAR_READ, self.guilty, str(error.func))
         except (DynamicOutputShapeException, GuardOnDataDependentSymNode) as error:
-            return s.unsupported(R.DYNAMIC_SHAPE_OPERATOR, self.target, _first_line(error))
+            return s.unsupported(R.DYNAMIC_SHAPE_OPERATOR, self.guilty, _first_line(error))
         except (UnsupportedOperatorException, UnsupportedFakeTensorException) as error:
-            return s.unsupported(R.UNSUPPORTED_OPERATOR, self.target, _first_line(error))
+            return s.unsupported(R.UNSUPPORTED_OPERATOR, self.guilty, _first_line(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, eager meets the same
-            return s.unsupported(R.FAKE_TENSOR_ERROR, self.target, f"{type(error).__name__}: {_first_line(error)}")
+            return s.unsupported(R.FAKE_TENSOR_ERROR, self.guilty, f"{type(error).__name__}: {_first_line(error)}")
+        finally:
+            warnings.showwarning = show
 
     def _template(self, result: Any) -> Any:
         if isinstance(result, torch.Tensor):
@@ -383,7 +392,7 @@ class _Attempt:
             return Same(found[0]) if found else self._fresh(result)
         if isinstance(result, torch.Size):
             if not all(type(size) is int for size in result):
-                self.s.unsupported(R.DYNAMIC_SHAPE_OPERATOR, self.target)
+                self.s.unsupported(R.DYNAMIC_SHAPE_OPERATOR, self.guilty)
             return Literal(result)
         if isinstance(result, (tuple, list)):
             items = tuple(self._template(item) for item in result)
@@ -391,18 +400,18 @@ class _Attempt:
                 return Literal(result)
             return Many(type(result), items)
         if isinstance(result, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-            return self.s.unsupported(R.SCALAR_READ, self.target)
+            return self.s.unsupported(R.SCALAR_READ, self.guilty)
         if result is None or type(result) in LITERALS or result is NotImplemented:
             return Literal(result)
-        return self.s.unsupported(R.UNSUPPORTED_OPERATOR, self.target, f"a result of type {type(result).__name__}")
+        return self.s.unsupported(R.UNSUPPORTED_OPERATOR, self.guilty, f"a result of type {type(result).__name__}")
 
     def _fresh(self, fake: torch.Tensor) -> Fresh:
         if not isinstance(fake, FakeTensor):
-            self.s.unsupported(R.UNSUPPORTED_OPERATOR, self.target, f"a result of type {type(fake).__name__}")
+            self.s.unsupported(R.UNSUPPORTED_OPERATOR, self.guilty, f"a result of type {type(fake).__name__}")
         if fake.layout is not torch.strided:
             return Fresh(fake, 0, ())
         if not all(type(size) is int for size in fake.shape):
-            self.s.unsupported(R.DYNAMIC_SHAPE_OPERATOR, self.target)
+            self.s.unsupported(R.DYNAMIC_SHAPE_OPERATOR, self.guilty)
         storage = fake.untyped_storage()._cdata
         aliases = tuple(
             index
@@ -411,6 +420,10 @@ class _Attempt:
         )
         # A fake that knows its value makes later operators' shapes hang on it: never cached.
         return Fresh(fake, 0 if fake.constant is not None else meta_key(fake), aliases)
+
+
+def _quiet(*_warning: Any, **_rest: Any) -> None:
+    """Shows no warning."""
 
 
 def _first_line(error: BaseException) -> str:

@@ -16,17 +16,15 @@ import torch.linalg
 import torch.nn.functional as F
 import torch.special
 import torch.utils.checkpoint
+from torch._functorch import eager_transforms, vmap
 from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace, _Ops
 
 from framejit import interop
-from framejit.core.services import Services
+from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, Const, Node, Pack, Ref, Value, bool_const
-from framejit.objects import torch_constants
 from framejit.objects.tensor import is_tensor_like
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, Handler, handler, pure
-
-assert torch_constants  # imported for its models
 
 # Methods whose result follows from the metadata that the guard on an input covers.
 METADATA_METHODS = (
@@ -144,7 +142,7 @@ def is_tensor(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value
 
 
 @handler(torch.Tensor.type)
-def tensor_type(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def tensor_type(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
     if len(args) == 1 and not kwargs:
         fake = s.force(args[0]).fake  # type: ignore[attr-defined]
         return Const(torch.empty(0, dtype=fake.dtype).type()) if fake.device.type == "cpu" else ends(R.OPAQUE_CALL, "type")(s, args, kwargs)
@@ -192,6 +190,25 @@ def make_tensor_object(s: Services, args: list[Value], kwargs: dict[str, Value])
     return s.unsupported(R.OPAQUE_CALL, None, "a tensor object is made outside the graph")
 
 
+@handler(type(torch.FloatTensor).__instancecheck__)
+def is_tensor_type(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    cls, v = s.constant(args[0]), s.force(args[1])
+    if not is_tensor_like(v):
+        return FALSE
+    if v.fake.device.type != "cpu":  # type: ignore[attr-defined]
+        s.unsupported(R.OPAQUE_CALL, v, "isinstance")
+    return bool_const(isinstance(torch.empty(0, dtype=v.fake.dtype), cls))  # type: ignore[attr-defined]
+
+
+@handler(
+    eager_transforms.grad_impl, eager_transforms.grad_and_value_impl, eager_transforms._vjp_with_argnums,
+    eager_transforms._jvp_with_argnums, eager_transforms.functionalize, eager_transforms.jacrev, eager_transforms.jacfwd,
+    vmap.vmap_impl,
+)  # fmt: skip
+def transform(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return s.unsupported(R.HOOK_MODE)
+
+
 @handler(torch.autograd.backward, torch.autograd.grad)
 def backward(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return s.unsupported(R.BACKWARD)
@@ -202,7 +219,7 @@ def log_usage(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value
     return NONE
 
 
-@handler(torch.utils.checkpoint.checkpoint, torch.set_printoptions)
+@handler(torch.utils.checkpoint.checkpoint, torch.autograd.Function.apply.__func__)
 def left_alone(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return s.unsupported(R.OPAQUE_CALL)
 
@@ -257,6 +274,7 @@ for _name in SCALAR_READS:
         HANDLERS[_function] = ends(R.SCALAR_READ, _name)
 _register_methods()
 _register_functions(_members(torch, dir(torch._C._VariableFunctions)))
+_register_functions(_members(torch._C._VariableFunctions, dir(torch._C._VariableFunctions)))
 _register_functions(_members(torch.functional, torch.functional.__all__))
 _register_functions(_members(F, filter(_is_functional, dir(F))))
 _register_functions(_members(torch._C._nn, dir(torch._C._nn)))

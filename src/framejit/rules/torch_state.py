@@ -217,6 +217,7 @@ def _none(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 handler(*{*compiling_flags(), torch._utils.is_compiling})(_yes)
+handler(torch._C._are_functorch_transforms_active)(_no)
 handler(torch.jit.is_scripting, torch.jit.is_tracing, torch._C._is_tracing, torch.onnx.is_in_onnx_export)(_no)
 handler(torch._C._get_tracing_state)(_none)
 
