@@ -2,6 +2,7 @@
 
 import gc
 import importlib.util
+import itertools
 import sys
 import types
 from pathlib import Path
@@ -12,12 +13,11 @@ from versions.plain import stub_package
 if __name__ == "__main__":
     stub_package()
 
+from framejit.bytecode import analyze, decode, versions
 from versions import programs, reference
 from versions.programs import CASES, LOG, Case, Token
 
-from framejit.bytecode import analyze, decode, versions
-
-HIDDEN = (__file__, reference.__file__)  # frames of the test itself
+reference.HIDDEN.add(__file__)
 
 
 class Injected(Exception):
@@ -33,7 +33,13 @@ def load_core(folder: str) -> Any:
 
 
 # ---- what a run leaves behind, in comparable form ----
+class Described(list):
+    """A list of things that are described already."""
+
+
 def describe(value: Any, depth: int = 0) -> Any:
+    if isinstance(value, Described):
+        return list(value)
     if depth > 6:
         return "..."
     if isinstance(value, BaseException):
@@ -62,11 +68,23 @@ def describe_exception(error: BaseException, depth: int) -> Any:
     lines = []
     entry = error.__traceback__
     while entry is not None:
-        if entry.tb_frame.f_code.co_filename not in HIDDEN:
-            lines.append((entry.tb_frame.f_code.co_name, entry.tb_lineno))
+        if entry.tb_frame.f_code.co_filename not in reference.HIDDEN:
+            lines.append((entry.tb_frame.f_code.co_name, max(entry.tb_lineno or 0, 0)))
         entry = entry.tb_next
     chain = [describe(linked, depth + 1) for linked in (error.__cause__, error.__context__, *getattr(error, "exceptions", ()))]
     return type(error).__name__, describe(error.args[:1], depth + 1), lines, chain, error.__suppress_context__
+
+
+ALONE = ("NOP", "RESUME", "POP_TOP", "POP_EXCEPT", "RAISE_VARARGS")
+
+
+def blurred(outcome: Any, name: str) -> Any:
+    """An outcome without the lines of one function in tracebacks."""
+    if isinstance(outcome, tuple) and len(outcome) == 2 and outcome[0] == name:
+        return name
+    if isinstance(outcome, list | tuple):
+        return [blurred(part, name) for part in outcome]
+    return outcome
 
 
 def shown_frame(name: str) -> types.FrameType:
@@ -197,8 +215,9 @@ class Unmakeable(Exception):
 class Run:
     """One run of a case: which variant and plan, where to stop, where to raise."""
 
-    def __init__(self, core: Any, case: Case, variant: Any, plan: tuple, stop: int = -1, raise_at: int = -1, throw: bool = False) -> None:
-        self.core, self.case, self.variant, self.plan = core, case, variant, plan
+    def __init__(self, core: Any, case: Case, variant: Any, plan: tuple, calm: bool, stop: int = -1, raise_at: int = -1,
+                 throw: bool = False) -> None:
+        self.core, self.case, self.variant, self.plan, self.calm = core, case, variant, plan, calm
         self.stop, self.raise_at, self.throw = stop, raise_at, throw
         self.visited: list[int] = []
         self.pc = -1
@@ -245,18 +264,20 @@ class Run:
         return frame.namespace if self.case.kind == "class" else value
 
     def enter(self, frame: reference.Frame) -> Any:
-        """Goes on in a real frame."""
-        null = self.core.NULL
-        slots = [null if value is reference.NULL else value for value in frame.all_slots()]
-        if any(isinstance(value, reference.Wrapped) for value in slots):
+        """Goes on in a real frame; keeps nothing of the old one."""
+        if any(isinstance(value, reference.Wrapped) for value in frame.stack):
             raise Unmakeable
         self.pc = frame.current().pc
-        handled, function = frame.handled, frame.function
-        frame.slots, frame.stack, frame.handled = [], [], None
-        return self.core.enter(function, self.pc, slots, handled, Injected("here") if self.throw else None, frame.namespace)
+        error = Injected("here") if self.throw else None
+        return self.core.enter(frame.function, self.pc, self.taken(frame), frame.handled, error, frame.namespace)
+
+    def taken(self, frame: reference.Frame) -> list[Any]:
+        slots = [self.core.NULL if value is reference.NULL else value for value in frame.all_slots()]
+        frame.slots, frame.stack = [], []
+        return slots
 
     def drive(self, machine: Any) -> list[Any]:
-        seen = []
+        seen = Described()
         for verb, value in self.plan:
             try:
                 how, result = machine.resume(verb, value)
@@ -272,6 +293,7 @@ class Run:
 
     def outcome(self, act: Any) -> Any:
         LOG.clear()
+        programs.calm = self.calm
         try:
             result = ("returned", describe(act()))
         except Unmakeable:
@@ -305,21 +327,21 @@ class Matrix:
 
     def plan(self) -> None:
         """Finds the entries: each pc where it is met first and last, then where an injected exception leads."""
-        for variant in self.case.variants:
-            for plan in self.case.plans:
-                wanted = Run(self.core, self.case, variant, plan).native()
-                run = Run(self.core, self.case, variant, plan)
-                got = run.simulated()
-                if got != wanted:
-                    self.fail(run, "the reference interpreter differs", got, wanted)
-                    continue
-                self.stops(run, wanted, self.add_entry)
-                self.stops(run, wanted, self.add_raise, last=False)
+        calms = (False, True) if {"boom", "calm"} & set(self.case.make().__code__.co_names) else (False,)
+        for variant, plan, calm in itertools.product(self.case.variants, self.case.plans, calms):
+            wanted = Run(self.core, self.case, variant, plan, calm).native()
+            run = Run(self.core, self.case, variant, plan, calm)
+            got = run.simulated()
+            if got != wanted:
+                self.fail(run, "the reference interpreter differs", got, wanted)
+                continue
+            self.stops(run, wanted, self.add_entry)
+            self.stops(run, wanted, self.add_raise, last=False)
 
     def stops(self, run: Run, wanted: Any, add: Any, last: bool = True, after: int = -1) -> None:
         first, final = {}, {}
         for step, pc in enumerate(run.visited):
-            if step > after:
+            if step > after and not self.thinned(pc):
                 first.setdefault(pc, step)
                 final[pc] = step
         for step in sorted({*first.values(), *(final.values() if last else ())}):
@@ -329,34 +351,48 @@ class Matrix:
         if not self.can_stop(pc):
             return
         self.visited.add(pc)
-        self.jobs.append((Run(self.core, self.case, run.variant, run.plan, step, run.raise_at), wanted))
+        self.jobs.append((Run(self.core, self.case, run.variant, run.plan, run.calm, step, run.raise_at), wanted))
 
     def add_raise(self, run: Run, step: int, pc: int, wanted: Any) -> None:
         if pc < self.code.first_traceable or not self.can_stop(pc) or self.code.at(pc).op == "PUSH_EXC_INFO":
             return  # its row of the table counts on what it pushes: CPython itself never raises there
-        simulated = Run(self.core, self.case, run.variant, run.plan, raise_at=step)
+        simulated = Run(self.core, self.case, run.variant, run.plan, run.calm, raise_at=step)
         expected = simulated.simulated()
-        self.jobs.append((Run(self.core, self.case, run.variant, run.plan, step, step, throw=True), expected))
+        self.jobs.append((Run(self.core, self.case, run.variant, run.plan, run.calm, step, step, throw=True), expected))
         new = {pc for pc in simulated.visited[step + 1 :] if pc not in self.visited}
         if new:
             self.stops(simulated, expected, lambda *job: job[2] in new and self.add_entry(*job), last=False, after=step)
+
+    def thinned(self, pc: int) -> bool:
+        """Of long monotonous code a part is enough."""
+        ins = self.code.at(pc)
+        return len(self.code.instructions) > 600 and ins.op in ("LOAD_CONST", "LOAD_FAST", "STORE_FAST") and ins.index % 16 > 0
 
     def can_stop(self, pc: int) -> bool:
         """A generator's frame exists once it has been made."""
         return self.case.kind in ("function", "class") or pc >= self.code.first_traceable
 
+    def agree(self, run: Run, got: Any, wanted: Any) -> bool:
+        """On 3.13 a thrown exception has its line from one code unit and its handler from the unit before: where an
+        instruction of one unit stands alone on its line in its handler's range, only the handler can be right."""
+        if got == wanted:
+            return True
+        alone = versions.VERSION >= (3, 13) and run.throw and self.code.at(run.pc).op in ALONE
+        name = self.case.make().__code__.co_name
+        return alone and blurred(got, name) == blurred(wanted, name)
+
     def check(self) -> None:
         for run, wanted in self.jobs:
             got = run.simulated()
             self.entries += got is not None
-            if got is not None and got != wanted:
+            if got is not None and not self.agree(run, got, wanted):
                 self.fail(run, "raising at" if run.throw else "entering at", got, wanted)
 
     def missing(self) -> list[str]:
         flow = analyze(self.code)
         return [str(ins) for ins in self.code.instructions
                 if ins.enterable and flow.depth(ins.index) >= 0 and ins.pc not in self.visited and self.can_stop(ins.pc)
-                and ins.op not in self.case.uncovered]
+                and ins.op not in self.case.uncovered and not self.thinned(ins.pc)]
 
 
 def watched(case: Case) -> list[Any]:

@@ -6,8 +6,9 @@ import operator
 import types
 from typing import Any
 
-from framejit.bytecode import NULL_FIRST, Code, Instr, decode, versions
+from framejit.bytecode import NULL_FIRST, Code, Instr, decode
 
+HIDDEN = {__file__}  # files of the test itself
 NULL = type("Null", (), {"__repr__": lambda self: "NULL"})()
 COMPARE = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge}
 BINARY = {
@@ -115,8 +116,8 @@ def under(handled: BaseException | None, act: Any, *args: Any) -> Any:
 
 
 def own(traceback: types.TracebackType | None) -> types.TracebackType | None:
-    """A traceback without the entries of this file at its front."""
-    while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
+    """A traceback without the entries of the test itself at its front."""
+    while traceback is not None and traceback.tb_frame.f_code.co_filename in HIDDEN:
         traceback = traceback.tb_next
     return traceback
 
@@ -159,7 +160,7 @@ def unwind(frame: Frame, ins: Instr, exception: BaseException, add: bool) -> Non
     """Goes to the handler of an exception that the instruction raised, or lets it out."""
     traceback = own(exception.__traceback__)
     if add and frame.shown is not None:
-        traceback = types.TracebackType(traceback, frame.shown, ins.own_pc, ins.line)
+        traceback = types.TracebackType(traceback, frame.shown, ins.own_pc, max(ins.line, 0))  # 0: no line
     exception.__traceback__ = traceback
     entry = frame.code.lookup(ins.own_pc)
     if entry is None:
@@ -575,13 +576,25 @@ def _check_exc_match(f, ins):
     f.push(isinstance(f.stack[-1], kind))
 
 
+def _naked_has_traceback():
+    """Does the group made for a naked exception get a traceback? (Later 3.13 does so.)"""
+    try:
+        raise ValueError
+    except* ValueError as group:
+        result = group.__traceback__ is not None
+    return result
+
+
+NAKED_HAS_TRACEBACK = _naked_has_traceback()
+
+
 def _check_eg_match(f, ins):
     exception, kind = f.take(2)
     if isinstance(exception, BaseExceptionGroup):
         match, rest = exception.split(kind)
     elif isinstance(exception, kind):
         match, rest = BaseExceptionGroup("", [exception]), None
-        if versions.VERSION >= (3, 13):
+        if NAKED_HAS_TRACEBACK:
             match.__traceback__ = types.TracebackType(None, f.shown, ins.own_pc, ins.line)
     else:
         match, rest = None, exception
@@ -601,6 +614,20 @@ def _same_origin(a, b):
             and a.__context__ is b.__context__ and getattr(a, "__notes__", None) is getattr(b, "__notes__", None))
 
 
+def _wraps_one():
+    """Does this Python put a single exception raised in an `except*` into a group? (3.11 did so at first.)"""
+    try:
+        try:
+            raise ExceptionGroup("", [ValueError()])
+        except* ValueError:
+            raise TypeError
+    except BaseException as result:
+        return isinstance(result, ExceptionGroup)
+
+
+WRAPS_ONE = _wraps_one()
+
+
 def _prep_reraise_star(f, ins):
     original, results = f.take(2)
     results = [result for result in results if result is not None]
@@ -610,9 +637,12 @@ def _prep_reraise_star(f, ins):
     raised = [result for result in results if not _same_origin(result, original)]
     kept = {id(leaf) for result in results if _same_origin(result, original) for leaf in _leaves(result)}
     reraised = original.split(lambda e: not isinstance(e, BaseExceptionGroup) and id(e) in kept)[0] if kept else None
-    if reraised is not None:
+    if raised and reraised is not None:
         raised.append(reraised)
-    f.push(raised[0] if len(raised) == 1 else ExceptionGroup("", raised))
+    if not raised:
+        f.push(reraised)
+    else:
+        f.push(raised[0] if len(raised) == 1 and not WRAPS_ONE else ExceptionGroup("", raised))
 
 
 def _raise_varargs(f, ins):
