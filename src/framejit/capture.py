@@ -124,7 +124,7 @@ def record_of(code: CodeType) -> Record:
     key = id(code)
     found = _RECORDS.get(key)
     if found is None or found[0]() is not code:
-        found = _RECORDS[key] = (weakref.ref(code, lambda _ref, table=_RECORDS: table.pop(key, None)), Record())
+        found = _RECORDS[key] = (weakref.ref(code, lambda _ref, table=_RECORDS: table.pop(key, None)), Record())  # type: ignore[misc]
     return found[1]
 
 

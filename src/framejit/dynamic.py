@@ -28,7 +28,7 @@ def seen(code: CodeType) -> Seen:
     key = id(code)
     found = _TABLE.get(key)
     if found is None or found[0]() is not code:
-        found = _TABLE[key] = (weakref.ref(code, lambda _ref, table=_TABLE: table.pop(key, None)), Seen())
+        found = _TABLE[key] = (weakref.ref(code, lambda _ref, table=_TABLE: table.pop(key, None)), Seen())  # type: ignore[misc]
     return found[1]
 
 

@@ -70,9 +70,6 @@ class Services(Protocol):
     def unpack(self, iterable: Value) -> list[Value]:
         """All items, as list(iterable) would collect them."""
 
-    def repr(self, value: Value) -> Value: ...
-    def str(self, value: Value) -> Value: ...
-
     def call(self, function: Value, args: Sequence[Value] = (), kwargs: dict[str, Value] | None = None) -> Value:
         """Call and wait for the result (a break inside undoes the whole instruction)."""
 
@@ -81,6 +78,12 @@ class Services(Protocol):
 
     def call_method(self, value: Value, name: str, args: Sequence[Value] = ()) -> Value:
         """Call a special method looked up on the type."""
+
+    def finish(self, pending: Value | Pending) -> Value:
+        """The value of a call: runs a pending frame to its end inside the present instruction."""
+
+    def resume_generator(self, ref: Ref, sent: Value, thrown: Value | None = None) -> Value | None:
+        """Advance a symbolic generator; None when it returned."""
 
     def special(self, value: Value, name: str) -> Value | None:
         """The special method bound to the value, looked up on the type; None where the type has none."""
@@ -104,3 +107,7 @@ class Services(Protocol):
     # -- the graph ----------------------------------------------------------------------------------------------------
     def operator(self, op: str, target: Any, args: Sequence[Value], kwargs: dict[str, Value] | None = None) -> Value:
         """Append a torch operator (`call_function` or `call_method`) and return its symbolic result."""
+
+    # -- last, because they hide the built-in names in the annotations below them -----------------------------------------
+    def repr(self, value: Value) -> Value: ...
+    def str(self, value: Value) -> Value: ...

@@ -175,7 +175,8 @@ def bind(interp: Interpreter, target: Value, parts: function.Parts, args: list[V
             default = parts.default(interp, place) if place < count else parts.keyword_default(interp, names[place])
             if default is None:
                 bad_call(interp, target, f"missing argument {names[place]!r}")
-            slots[place] = default
+            else:
+                slots[place] = default
     if code.co_flags & VARARGS:
         slots.append(Pack(tuple, tuple(args[count:])))
     if code.co_flags & VARKEYWORDS:

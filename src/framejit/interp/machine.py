@@ -74,7 +74,6 @@ class Interpreter:
     binary, compare, unary, contains = protocol.binary, protocol.compare, protocol.unary, protocol.contains
     truth, is_same, hash, len = protocol.truth, protocol.is_same, protocol.hash_, protocol.len_
     iter, next, unpack = protocol.iter_, protocol.next_, protocol.unpack
-    repr, str = protocol.repr_, protocol.str_
     generic_attribute, generic_store = object_.generic_attribute, object_.generic_store
     special, call_method, type_lookup, dict_of = protocol.special, protocol.call_method, protocol.type_lookup, protocol.dict_of
     constant, is_constant, wrap = constants.constant, constants.is_constant, constants.wrap
@@ -130,6 +129,7 @@ class Interpreter:
         func_path = roots.root(FUNC)
         func = Const(start.func, func_path)
         globals_ = realize_dict(self, roots.root(GLOBALS), start.globals)
+        assert globals_.path is not None
         roots.dicts[id(start.globals)] = globals_.path
         frame = Frame(code, start.code, func, slots[: code.nlocalsplus], globals_, realize_dict(self, roots.root(BUILTINS), start.builtins))
         frame.stack = slots[code.nlocalsplus :]
@@ -341,6 +341,9 @@ class Interpreter:
 
     def exception_type(self, raised: Value) -> type[BaseException]:
         return self.force(raised).cls
+
+    # Last, because they hide the built-in names in the annotations below them.
+    repr, str = protocol.repr_, protocol.str_
 
 
 NATIVE_OPS = frozenset({"RETURN_VALUE", "YIELD_VALUE", "RAISE_VARARGS", "RERAISE", "RETURN_GENERATOR", "SEND"})

@@ -38,7 +38,7 @@ def _ordered_dict(m: Materializer, ref: Ref) -> int:
 
 @builder(defaultdict)
 def _defaultdict(m: Materializer, ref: Ref) -> int:
-    factory = m.heap.get(ref, defaultdict.default_factory)
+    factory = m.heap.get(ref, defaultdict.default_factory)  # type: ignore[misc]
     register = m.made[id(ref)] = m.call(defaultdict, *([] if factory is None else [m.value(factory)]))
     for key, item in (m.heap.get(ref, ITEMS) or {}).values():
         m.add("DICT_SET", register, m.value(key), m.value(item))

@@ -154,8 +154,7 @@ class Materializer:
         if cls is slice:
             return self.new("BUILD_SLICE", *(self.value(item) for item in pack.items))
         if cls is types.MethodType:
-            function, receiver = map(self.value, pack.items)
-            return self.new("BUILD_METHOD", function, receiver)
+            return self.new("BUILD_METHOD", *(self.value(item) for item in pack.items))
         if cls in (types.BuiltinMethodType, types.MethodWrapperType):
             descriptor, receiver = pack.items
             return self.call(descriptor.obj.__get__, self.value(receiver))  # type: ignore[attr-defined]

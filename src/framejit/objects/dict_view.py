@@ -26,6 +26,7 @@ VIEWS = {
 
 def source(s: Services, v: Value) -> Ref:
     """The dict behind a view, its iterators' or a proxy's."""
+    assert isinstance(v, Ref)
     return s.heap.get(v, SOURCE)
 
 

@@ -204,7 +204,7 @@ def _split(s: Services, group: Ref, kind: Value) -> tuple[Value, Value]:
     message, members = s.heap.get(group, ARGS).items
     for member in members.items:
         member = s.force(member)
-        if issubclass(member.cls, BaseExceptionGroup):
+        if isinstance(member, Ref) and issubclass(member.cls, BaseExceptionGroup):
             matched, rest = _split(s, member, kind)
         else:
             matched, rest = (member, NONE) if matches(s, member, kind) else (NONE, member)

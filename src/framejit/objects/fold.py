@@ -123,6 +123,7 @@ def unwrap(s: Services, v: Value) -> Value:
         found = s.heap.get(v, VALUE)
         return v if found is None else found
     if isinstance(v, Const) and type(v.obj) not in FOLDABLE:
+        base: Any
         for base in (int, float, str, bytes, complex):
             if isinstance(v.obj, base):
                 return Const(base.__new__(base, v.obj) if base is not int else int.__index__(v.obj))

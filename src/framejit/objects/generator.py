@@ -63,7 +63,8 @@ def advance(s: Services, v: Value, sent: Value, thrown: Value | None = None) -> 
     """The next item of a symbolic generator, or a StopIteration with its return value."""
     if not is_symbolic(s, v):
         return s.unsupported(R.UNKNOWN_ITERATOR, v)
-    item = s.resume_generator(v, sent, thrown)  # type: ignore[attr-defined]
+    assert isinstance(v, Ref)
+    item = s.resume_generator(v, sent, thrown)
     if item is None:
         value = s.returned  # type: ignore[attr-defined]
         s.raise_error(StopIteration, *([] if value is NONE or s.is_same(value, NONE) else [value]))
@@ -105,7 +106,7 @@ def close(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return NONE
     raised = exception.note_raised(s, s.force(s.call(Const(GeneratorExit))))
     try:
-        item = s.resume_generator(v, NONE, raised)  # type: ignore[attr-defined]
+        item = s.resume_generator(v, NONE, raised)
     except Raised as error:
         if not issubclass(s.exception_type(error.value), (GeneratorExit, StopIteration)):
             raise

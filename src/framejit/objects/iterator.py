@@ -161,8 +161,9 @@ def _list_items(s: Services, v: Value) -> tuple[Value, ...]:
     return list_.items(s, v)
 
 
-ListIterator, TupleIterator = type(iter([])), type(iter(()))
-ListReverseIterator = type(reversed([]))
+ListIterator: type = type(iter([]))
+TupleIterator: type = type(iter(()))
+ListReverseIterator: type = type(reversed([]))
 iterator(ListIterator, _sequence_rebuild(_exhausted_list))(_sequence_advance(_list_items))
 iterator(TupleIterator, _sequence_rebuild(functools.partial(exhausted, iter, ())))(_sequence_advance(tuple_.items))
 iterator(ListReverseIterator, _sequence_rebuild(_exhausted_reversed, reversed_at))(_backwards_advance(_list_items))
@@ -355,7 +356,8 @@ def _reversed_advanced(real: Any, steps: int) -> Any:
     return advanced(reversed(real), steps)
 
 
-DequeIterator, DequeReverseIterator = type(iter(deque())), type(reversed(deque()))
+_DEQUE: deque[Any] = deque()
+DequeIterator, DequeReverseIterator = type(iter(_DEQUE)), type(reversed(_DEQUE))
 iterator(DequeIterator, lambda get: (advanced, [get("source"), get("index")]))(_deque_advance(False))
 iterator(DequeReverseIterator, lambda get: (_reversed_advanced, [get("source"), get("index")]))(_deque_advance(True))
 

@@ -289,5 +289,5 @@ def list_sort(s: Services, self: Value, key: Value | None, reverse: Value | None
 
 @method(list.__reversed__)
 def list_reversed(s: Services, self: Value) -> Value:
-    kind = type(reversed([]))
+    kind: type = type(reversed([]))
     return s.heap.new(kind, {("source",): self, ("index",): Const(len(items(s, self)) - 1)})

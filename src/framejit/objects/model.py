@@ -24,7 +24,7 @@ class Model:
         """The value that stands for the real object found at `path`, with the guards that make it so."""
         return s.unsupported(R.UNKNOWN_TYPE, real)
 
-    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
+    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | Pending | None:
         """Read `name`, which the type implements in C by the descriptor `found`; None if this model does not know it."""
         return None
 

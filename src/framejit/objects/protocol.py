@@ -221,9 +221,9 @@ def truth(s: Services, value: Value) -> bool:
         if answer.cls is not bool:
             type_error(s, f"__bool__ should return bool, returned {_name(answer)}")
         return s.truth(answer)
-    answer = model_of(value.cls).truth(s, value)
-    if answer is not None:
-        return answer
+    known = model_of(value.cls).truth(s, value)
+    if known is not None:
+        return known
     length = _length(s, value)
     return True if length is None else s.truth(length)
 

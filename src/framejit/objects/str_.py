@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _string import formatter_field_name_split, formatter_parser
+from _string import formatter_field_name_split, formatter_parser  # type: ignore[import-not-found]
 from collections.abc import Iterator
 from typing import Any
 

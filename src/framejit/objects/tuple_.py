@@ -57,7 +57,7 @@ class TupleModel(ExactModel):
         if type(found) is FieldGetter:
             place = found.__reduce__()[1][0]
         elif isinstance(found, MemberDescriptorType) and name in getattr(v.cls, "__match_args__", ()):
-            place = v.cls.__match_args__.index(name)
+            place = v.cls.__match_args__.index(name)  # type: ignore[attr-defined]
         else:
             return None
         return items(s, v)[place]

@@ -42,7 +42,7 @@ class TypeModel(Model):
     def iter(self, s: Services, v: Value) -> Value:
         cls = s.constant(v)
         if isinstance(cls, enum.EnumMeta):
-            return s.iter(Pack(tuple, tuple(Const(member) for member in cls)))
+            return s.iter(Pack(tuple, tuple(map(Const, cls))))
         return super().iter(s, v)
 
     def getitem(self, s: Services, v: Value, key: Value) -> Value:
@@ -131,7 +131,7 @@ def initialise(s: Services, instance: Value, args: list[Value], kwargs: dict[str
     if isinstance(init, types.WrapperDescriptorType):
         known = HANDLERS.get(init)
         if known is not None:
-            s.finish(known(s, [instance, *args], kwargs))  # type: ignore[attr-defined]
+            s.finish(known(s, [instance, *args], kwargs))
             return instance
         if model_of(cls).initialise(s, instance, args, kwargs):
             return instance
