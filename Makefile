@@ -5,19 +5,21 @@ VENV ?= .venv
 # offers several: make demo TORCH="torch==2.13.0+cpu"
 TORCH ?= torch==2.13.0
 PYTEST_ARGS ?=
+FUZZ_MINUTES ?= 10
 
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check
 SOURCES := $(wildcard csrc/*.c csrc/*.cpp csrc/*.h csrc/*.def) setup.py pyproject.toml
 SAY = @printf '\n==> %s\n'
 
-.PHONY: help demo test lint sweep bench build clean
+.PHONY: help demo test lint sweep fuzz bench build clean
 
 help:
 	@echo "make demo    embed a hundred sentences eagerly and compiled, compare, and train a classifier head"
 	@echo "make test    linters, type checks and the whole test suite"
 	@echo "make lint    the linters and type checks alone"
 	@echo "make sweep   small models of the transformers library, each compared with eager"
+	@echo "make fuzz    random programs on the C++ machine and its reference, for FUZZ_MINUTES minutes"
 	@echo "make bench   capture time and time per call beside torch.compile's own front-end"
 	@echo "make build   the C++ core, in place"
 	@echo "make clean   remove what the other targets made"
@@ -41,6 +43,12 @@ lint: $(VENV)/.core $(VENV)/.dev
 sweep: $(VENV)/.core $(VENV)/.dev
 	$(SAY) "sweep over transformers (about three minutes)"
 	@$(PY) benchmarks/sweep.py $(SWEEP_ARGS)
+
+fuzz: $(VENV)/.core $(VENV)/.dev
+	$(SAY) "random programs for $(FUZZ_MINUTES) minutes"
+	@end=$$(($$(date +%s) + 60 * $(FUZZ_MINUTES))); while [ $$(date +%s) -lt $$end ]; do \
+	    $(PY) -m pytest -q tests/core/test_machine_fuzz.py || exit 1; \
+	done
 
 bench: $(VENV)/.core $(VENV)/.dev
 	$(SAY) "benchmarks (several minutes; keep the machine quiet)"
