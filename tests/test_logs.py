@@ -1,6 +1,9 @@
 """Log lines: names, compile ids, silence by default."""
 
 import logging
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -84,3 +87,36 @@ def test_an_unknown_name_turns_nothing_on(lines):
     for event in EVENTS:
         emit(event)
     assert lines == []
+
+
+PROGRAM = """
+import torch, framejit
+
+@framejit.compile(backend="eager")
+def fn(x):
+    y = x + 1
+    framejit.graph_break("here")
+    return y * 2
+
+fn(torch.ones(2))
+fn(torch.ones(3))
+"""
+
+
+@pytest.mark.parametrize(
+    "variable, names, wanted, unwanted",
+    [
+        ("FRAMEJIT_LOGS", "", [], ["framejit"]),
+        ("FRAMEJIT_LOGS", "graph_breaks,recompiles", ["USER_BREAK", "framejit.recompiles [0/1]"], ["framejit.guards"]),
+        ("TORCH_LOGS", "graph_breaks", ["framejit.graph_breaks [0/0]", 'framejit.graph_break("here")'], []),
+        ("FRAMEJIT_LOGS", "graph_code", ["[1/0] ", "* 2"], ["USER_BREAK"]),
+        ("FRAMEJIT_LOGS", "grph_breaks", ["did you mean 'graph_breaks'"], ["USER_BREAK"]),
+    ],
+)
+def test_the_environment_turns_logs_on(tmp_path, variable, names, wanted, unwanted):
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    environment = {**os.environ, variable: names}
+    run = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True)
+    assert all(text in run.stderr for text in wanted), run.stderr
+    assert not any(text in run.stderr for text in unwanted), run.stderr

@@ -1,5 +1,8 @@
 """framejit.compile on functions, methods and callable objects: what it returns, and what it refuses."""
 
+import asyncio
+import collections.abc
+import concurrent.futures
 import functools
 import inspect
 import pickle
@@ -207,3 +210,41 @@ def test_a_backend_error_reaches_the_user_and_the_next_call_tries_again():
         compiled(torch.ones(2))
     fail[0] = False
     torch.testing.assert_close(compiled(torch.ones(2)), torch.full((2,), 6.0))
+
+
+def test_generators_and_coroutines_are_compiled_and_stay_what_they_are():
+    log = []
+
+    @framejit.compile(backend=graphs_of(log))
+    def numbers(x):
+        yield x + 1
+        yield (x + 2) * 3
+
+    @framejit.compile(backend=graphs_of(log))
+    async def later(x):
+        return (x + 1) * 2
+
+    x = torch.ones(2)
+    assert inspect.isgenerator(numbers(x)) or isinstance(numbers(x), collections.abc.Generator)
+    torch.testing.assert_close(list(numbers(x)), [x + 1, (x + 2) * 3])
+    torch.testing.assert_close(asyncio.run(later(x)), (x + 1) * 2)
+    assert len(log) == 3
+
+
+def test_the_switch_for_everything():
+    log = []
+    compiled = framejit.compile(plain, backend=graphs_of(log))
+    with framejit.config.patch(disable=True):
+        torch.testing.assert_close(compiled(torch.ones(2)), torch.full((2,), 6.0))
+    assert log == []
+    torch.testing.assert_close(compiled(torch.ones(2)), torch.full((2,), 6.0))
+    assert len(log) == 1
+
+
+def test_threads_share_regions_and_capture_once():
+    log = []
+    compiled = framejit.compile(plain, backend=graphs_of(log))
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: compiled(torch.ones(2)), range(40)))
+    torch.testing.assert_close(results, [torch.full((2,), 6.0)] * 40)
+    assert 1 <= len(log) <= 4
