@@ -58,7 +58,7 @@ FJCode *fj_code(PyCodeObject *code) {
     }
     record->code = code;
     record->verdict = -1;
-    record->return_pc = -2;
+    record->return_pc = -1;
     record->next = all_codes;
     record->back = &all_codes;
     if (all_codes) all_codes->back = &record->next;

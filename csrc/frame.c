@@ -140,7 +140,7 @@ static int unwind(FJContext *c, int unit) {
     PyObject *lasti = NULL;
     if (handler.lasti && !(lasti = PyLong_FromLong(unit))) PyErr_Clear();
     if (handler.target < 0 && f->owner == FRAME_OWNED_BY_GENERATOR) { /* its line will be that of the next instruction */
-        fj_frame_set_current(f, unit * 2 + 2);
+        fj_frame_set_current(f, unit + 1 < Py_SIZE(c->code) ? unit * 2 + 2 : unit * 2);
         return 1;
     }
     add_traceback(c, unit);

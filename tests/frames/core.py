@@ -45,7 +45,7 @@ def program(*rows: Any, name: str = "", weak: tuple[Any, ...] = ()) -> Any:
             return constant(value)
         if kind == "K":
             return tuple(constant(item) for item in value)
-        if kind == "L":
+        if kind in "Ll":
             return labels[value] if isinstance(value, str) else value
         if kind in "*D":
             registers.extend(value)
