@@ -81,8 +81,7 @@ const int32_t *op_BUILD_FUNCTION(Run &m, const int32_t *a) {
 }
 
 const int32_t *op_BUILD_GENERATOR(Run &m, const int32_t *a) {
-  std::vector<PyObject *> slots;
-  for (int32_t i = 0; i < a[4]; i++) slots.push_back(m.reg_or_null(a[5 + i]));
+  Values slots(m, a + 4);
   return give(m, a[1], fj_build_generator(m.reg(a[2]), a[3], slots.data(), a[4]), a + 5 + a[4]);
 }
 
@@ -108,12 +107,11 @@ const int32_t *op_NEW(Run &m, const int32_t *a) { return give(m, a[1], bare_inst
 PyObject *call(const Run &m, PyObject *callable, const int32_t *list) {
   int32_t n = list[0];
   const int32_t *k = list + 1 + n;
-  std::vector<PyObject *> args(n + 1);
-  for (int32_t i = 0; i < n; i++) args[i + 1] = m.reg(list[1 + i]);
+  Values args(m, list);
   PyObject *names = k[0] ? m.constant(k[1]) : nullptr;
   size_t positional = n - (names ? PyTuple_GET_SIZE(names) : 0);
   int hook = fj_hook_set(0);
-  PyObject *result = PyObject_Vectorcall(callable, args.data() + 1, positional | PY_VECTORCALL_ARGUMENTS_OFFSET, names);
+  PyObject *result = PyObject_Vectorcall(callable, args.data(), positional | PY_VECTORCALL_ARGUMENTS_OFFSET, names);
   fj_hook_set(hook);
   return result;
 }

@@ -25,17 +25,13 @@ static bool hand_out(Run &m, PyObject *result, const int32_t *outs) {
 }
 
 static PyObject *call_graph(Run &m, PyObject *graph, int32_t flags, const int32_t *inputs) {
-  int32_t n = inputs[0];
-  PyObject *few[17], **args = n < 17 ? few : static_cast<PyObject **>(PyMem_Malloc((n + 1) * sizeof(PyObject *)));
-  if (!args) return PyErr_NoMemory();
-  for (int32_t i = 0; i < n; i++) args[i + 1] = m.reg(inputs[1 + i]);
+  Values args(m, inputs);
   int hook = fj_hook_set(0);
   PyObject *result = nullptr;
   bool random = (flags & RANDOM_FLAG) && (flags & REPLAY_FLAG) && save_hook;
   if (random) Py_XSETREF(m.rng, PyObject_CallNoArgs(save_hook));
-  if (!random || m.rng) result = PyObject_Vectorcall(graph, args + 1, n | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+  if (!random || m.rng) result = PyObject_Vectorcall(graph, args.data(), inputs[0] | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
   fj_hook_set(hook);
-  if (args != few) PyMem_Free(args);
   return result;
 }
 

@@ -34,6 +34,22 @@ struct Run {
 #undef FJ_OP
 #undef FJ_OPAQUE
 
+// The values of a list operand in a row, borrowed, NULL for an empty register; allocates only when they are many. The
+// place in front of them is free: PY_VECTORCALL_ARGUMENTS_OFFSET.
+class Values {
+public:
+  Values(const Run &m, const int32_t *list) : many(list[0] < FEW ? 0 : list[0] + 1), items((many.empty() ? few : many.data()) + 1) {
+    for (int32_t i = 0; i < list[0]; i++) items[i] = m.reg_or_null(list[1 + i]);
+  }
+  PyObject **data() { return items; }
+
+private:
+  static const int32_t FEW = 16;
+  PyObject *few[FEW];
+  std::vector<PyObject *> many;
+  PyObject **items;
+};
+
 // value stored in d, or an error; steals
 inline const int32_t *give(Run &m, int32_t d, PyObject *value, const int32_t *next) {
   if (!value) return m.error();

@@ -147,19 +147,17 @@ const int32_t *op_CHECK_DISTINCT(Run &m, const int32_t *a) {
 }
 
 const int32_t *op_CHECK_NO_OVERLAP(Run &m, const int32_t *a) {
-  std::vector<PyObject *> values;
-  for (int32_t i = 0; i < a[1]; i++) values.push_back(m.reg(a[2 + i]));
+  Values values(m, a + 1);
   return storages_overlap(values.data(), a[1]) ? nullptr : a + 2 + a[1];
 }
 
 const int32_t *op_CHECK_PY(Run &m, const int32_t *a) {
   PyObject *predicate = m.constant(a[1]);
   if (!predicate) return nullptr;
-  std::vector<PyObject *> values;
-  for (int32_t i = 0; i < a[2]; i++) values.push_back(m.reg(a[3 + i]));
+  Values values(m, a + 2);
   Py_INCREF(predicate);
   int hook = fj_hook_set(0);
-  PyObject *result = PyObject_Vectorcall(predicate, values.data(), values.size(), nullptr);
+  PyObject *result = PyObject_Vectorcall(predicate, values.data(), a[2] | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
   int truth = result ? PyObject_IsTrue(result) : -1;
   fj_hook_set(hook);
   Py_DECREF(predicate);
