@@ -133,26 +133,47 @@ static void add_traceback(FJContext *c, int unit) {
     Py_XDECREF(frame);
 }
 
-/* Does by hand what CPython does when it cannot be told both the line and the handler. */
+/* A RERAISE that no handler covers: it leaves the frame without adding to the traceback. */
+static int naked_reraise(PyCodeObject *code, int *takes_lasti) {
+    PyObject *bytes = PyCode_GetCode(code);
+    int found = -1;
+    if (!bytes) {
+        PyErr_Clear();
+        return -1;
+    }
+    const unsigned char *ops = (unsigned char *)PyBytes_AS_STRING(bytes);
+    for (int i = 0; i < PyBytes_GET_SIZE(bytes) && found < 0; i += 2)
+        if (ops[i] == RERAISE && ops[i + 1] <= 1 && handler_of(code, i / 2).target < 0) {
+            found = i;
+            *takes_lasti = ops[i + 1];
+        }
+    Py_DECREF(bytes);
+    return found;
+}
+
+/* Does by hand what CPython does when it cannot be told both the line and the handler: the throw flag. */
 static int unwind(FJContext *c, int unit) {
     FJPyFrame *f = c->frame;
     Handler handler = handler_of(c->code, unit);
-    PyObject *lasti = NULL;
-    if (handler.lasti && !(lasti = PyLong_FromLong(unit))) PyErr_Clear();
-    if (handler.target < 0 && f->owner == FRAME_OWNED_BY_GENERATOR) { /* its line will be that of the next instruction */
+    PyObject *error = fj_take_error();
+    int next = handler.target * 2, depth = handler.depth, takes_lasti = handler.lasti;
+    if (next < 0) next = naked_reraise(c->code, &takes_lasti);
+    PyObject *lasti = PyLong_FromLong(unit);
+    fj_put_error(error);
+    if (next < 0 || !lasti || depth + 2 > c->code->co_stacksize) { /* the line will be that of the next instruction */
+        Py_XDECREF(lasti);
         fj_frame_set_current(f, unit + 1 < Py_SIZE(c->code) ? unit * 2 + 2 : unit * 2);
         return 1;
     }
     add_traceback(c, unit);
-    if (handler.target < 0) { /* before its first instruction a frame gets no traceback and has no handler */
-        fj_frame_set_current(f, -2);
-        return 1;
-    }
-    PyObject *error = fj_take_error();
-    fj_truncate(f, c->code->co_nlocalsplus + handler.depth);
-    if (handler.lasti) fj_push(f, lasti ? lasti : Py_NewRef(Py_None));
+    error = fj_take_error();
+    fj_truncate(f, c->code->co_nlocalsplus + depth);
+    if (takes_lasti)
+        fj_push(f, lasti);
+    else
+        Py_DECREF(lasti);
     fj_push(f, error);
-    fj_frame_set_next(f, handler.target * 2);
+    fj_frame_set_next(f, next);
     return 0;
 }
 
