@@ -75,18 +75,6 @@ def describe_exception(error: BaseException, depth: int) -> Any:
     return type(error).__name__, describe(error.args[:1], depth + 1), lines, chain, error.__suppress_context__
 
 
-ALONE = ("NOP", "RESUME", "POP_TOP", "POP_EXCEPT", "RAISE_VARARGS")
-
-
-def blurred(outcome: Any, name: str) -> Any:
-    """An outcome without the lines of one function in tracebacks."""
-    if isinstance(outcome, tuple) and len(outcome) == 2 and outcome[0] == name:
-        return name
-    if isinstance(outcome, list | tuple):
-        return [blurred(part, name) for part in outcome]
-    return outcome
-
-
 def shown_frame(name: str) -> types.FrameType:
     """A frame object of code with this name, to stand in tracebacks."""
     namespace: dict[str, Any] = {}
@@ -372,20 +360,11 @@ class Matrix:
         """A generator's frame exists once it has been made."""
         return self.case.kind in ("function", "class") or pc >= self.code.first_traceable
 
-    def agree(self, run: Run, got: Any, wanted: Any) -> bool:
-        """On 3.13 a thrown exception has its line from one code unit and its handler from the unit before: where an
-        instruction of one unit stands alone on its line in its handler's range, only the handler can be right."""
-        if got == wanted:
-            return True
-        alone = versions.VERSION >= (3, 13) and run.throw and self.code.at(run.pc).op in ALONE
-        name = self.case.make().__code__.co_name
-        return alone and blurred(got, name) == blurred(wanted, name)
-
     def check(self) -> None:
         for run, wanted in self.jobs:
             got = run.simulated()
             self.entries += got is not None
-            if got is not None and not self.agree(run, got, wanted):
+            if got is not None and got != wanted:
                 self.fail(run, "raising at" if run.throw else "entering at", got, wanted)
 
     def missing(self) -> list[str]:

@@ -698,7 +698,8 @@ def class_body_with_cell():
 
 # ---- match ----
 @case(lambda: ([1, 2, 3],), lambda: ({"k": 1, "z": 2},), lambda: (Point(0, 5),), lambda: (Point(1, 1),), lambda: ("text",), lambda: (7,),
-      lambda: ([0, 5],), lambda: (b"bytes",), lambda: ([],), lambda: (None,), lambda: ((1, 9),), lambda: ({"q": 1},), lambda: ({"other": 1},))
+      lambda: ([0, 5],), lambda: (b"bytes",), lambda: ([],), lambda: (None,), lambda: ((1, 9),), lambda: ({"q": 1},),
+      lambda: ({"other": 1},))
 def matches(subject):
     match subject:
         case []:
@@ -779,7 +780,8 @@ def guarded(t):
     return t
 
 
-@case(lambda: ([1, 2],), kind="generator", plans=(NEXTS, NEXTS[:6] + LATE[2:], NEXTS[:3] + THROWS_LATER, SENDS, THROWS, CLOSES), uncovered=WAITING)
+@case(lambda: ([1, 2],), kind="generator", uncovered=WAITING,
+      plans=(NEXTS, NEXTS[:6] + LATE[2:], NEXTS[:3] + THROWS_LATER, SENDS, THROWS, CLOSES))
 def delegating(items):
     a = yield from items
     b = yield from counter(2)
