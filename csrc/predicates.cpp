@@ -140,15 +140,15 @@ const int32_t *op_CHECK_TRUTH(Run &m, const int32_t *a) {
 }
 
 const int32_t *op_CHECK_DISTINCT(Run &m, const int32_t *a) {
-  for (int32_t i = 0; i < a[1]; i++)
-    for (int32_t j = 0; j < i; j++)
-      if (m.reg(a[2 + i]) == m.reg(a[2 + j])) return nullptr;
-  return a + 2 + a[1];
+  for (int32_t i = 0; i < a[1] && i < a[2]; i++)
+    for (int32_t j = i + 1; j < a[2]; j++)
+      if (m.reg(a[3 + i]) == m.reg(a[3 + j])) return nullptr;
+  return a + 3 + a[2];
 }
 
 const int32_t *op_CHECK_NO_OVERLAP(Run &m, const int32_t *a) {
-  Values values(m, a + 1);
-  return storages_overlap(values.data(), a[1]) ? nullptr : a + 2 + a[1];
+  Values values(m, a + 2);
+  return storages_overlap(values.data(), a[1], a[2]) ? nullptr : a + 3 + a[2];
 }
 
 const int32_t *op_CHECK_PY(Run &m, const int32_t *a) {

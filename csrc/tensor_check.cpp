@@ -108,12 +108,12 @@ static bool extent_of(PyObject *value, Extent *out) {
   return *out = {t->storage().unsafeGetStorageImpl(), base, base + (last + 1) * t->itemsize()}, true;
 }
 
-bool storages_overlap(PyObject *const *values, Py_ssize_t n) {
+bool storages_overlap(PyObject *const *values, Py_ssize_t first, Py_ssize_t n) {
   std::vector<Extent> extents(n);
   try {
     for (Py_ssize_t i = 0; i < n; i++) {
       if (!values[i] || !is_tensor(values[i]) || !extent_of(values[i], &extents[i])) return true;
-      for (Py_ssize_t j = 0; j < i; j++)
+      for (Py_ssize_t j = 0; j < i && j < first; j++)
         if (extents[i].begin < extents[j].end && extents[j].begin < extents[i].end) return true;
     }
   } catch (const std::exception &) {

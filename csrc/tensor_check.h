@@ -11,7 +11,7 @@ inline bool is_tensor_check(PyObject *) { return false; }
 inline bool is_torch_state(PyObject *) { return false; }
 inline bool tensor_matches(PyObject *, PyObject *) { return false; }
 inline bool torch_state_matches(PyObject *) { return false; }
-inline bool storages_overlap(PyObject *const *, Py_ssize_t) { return true; }
+inline bool storages_overlap(PyObject *const *, Py_ssize_t, Py_ssize_t) { return true; }
 inline bool tensor_number(PyObject *, char, long, long long *) { return false; }
 inline bool describe_tensor(PyObject *, char *, size_t) { return false; }
 inline void describe_state_difference(PyObject *, char *text, size_t) { *text = 0; }
@@ -21,7 +21,8 @@ bool is_tensor_check(PyObject *value);
 bool is_torch_state(PyObject *value);
 bool tensor_matches(PyObject *check, PyObject *value);
 bool torch_state_matches(PyObject *state);
-bool storages_overlap(PyObject *const *values, Py_ssize_t n); // or one is no plain tensor
+// One of the first tensors shares memory with another, or one is no plain tensor.
+bool storages_overlap(PyObject *const *values, Py_ssize_t first, Py_ssize_t n);
 bool tensor_number(PyObject *value, char what, long i, long long *out); // 's' size, 't' stride, 'o' offset; false: no such
 bool describe_tensor(PyObject *value, char *text, size_t size);
 void describe_state_difference(PyObject *state, char *text, size_t size);

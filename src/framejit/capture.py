@@ -358,12 +358,14 @@ class Attempt:
         module = torch.fx.GraphModule({}, trace.graph)
         inputs = [entry.node.meta["example_value"] if isinstance(entry.value, Number) else entry.real for entry in lowering.inputs]
         options = self.options
-        if trace.flags.get("mutates") and options.backend != "eager":
+        if trace.flags.get("mutates_inputs") and options.backend != "eager":
             tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
             if _share_memory(tensors):  # what a mutation does to the others, only running the operators in order tells
                 options = replace(options, backend="eager", mode=None, options=())
             elif len(tensors) > 1:
-                lowering.add_guards([Guard(None, "NO_OVERLAP", tuple(lowering.tensors))])
+                paths = lowering.tensors
+                changed = [entry.path for entry in lowering.inputs if entry.node.meta.get("mutated")] or paths
+                lowering.add_guards([Guard(None, "NO_OVERLAP", (len(changed), tuple(dict.fromkeys([*changed, *paths]))))])
         began = time.perf_counter()
         compiled = compile_graph(options, module, inputs, self.id, trace.fake_mode)
         self.backend_seconds += time.perf_counter() - began

@@ -129,7 +129,7 @@ def test_numbers_of_tensors():
 def overlaps(*tensors):
     """Whether the machine takes the tensors for overlapping; the reference agrees."""
     loads = [("LOAD_SLOT", i, i) for i in range(len(tensors))]
-    program = pack(*loads, ("CHECK_NO_OVERLAP", tuple(range(len(tensors)))), ("RETURN", 0))
+    program = pack(*loads, ("CHECK_NO_OVERLAP", len(tensors), tuple(range(len(tensors)))), ("RETURN", 0))
     found = _C.run(program, tensors)[0]
     assert found == reference.run(program, tensors)[0]
     return found == "miss"

@@ -320,8 +320,9 @@ def _(m: Machine, a: int, b: int) -> None:
 
 
 @op("CHECK_DISTINCT")
-def _(m: Machine, registers: tuple[int, ...]) -> None:
-    need(len({id(value) for value in m.reads(registers)}) == len(registers))
+def _(m: Machine, first: int, registers: tuple[int, ...]) -> None:
+    values = m.reads(registers)
+    need(all(a is not b for i, a in enumerate(values[: max(first, 0)]) for b in values[i + 1 :]))
 
 
 @op("CHECK_TYPE_ATTRS")
@@ -342,9 +343,9 @@ def _(m: Machine, k: int, registers: tuple[int, ...]) -> None:
 
 
 @op("CHECK_NO_OVERLAP")
-def _(m: Machine, registers: tuple[int, ...]) -> None:
+def _(m: Machine, first: int, registers: tuple[int, ...]) -> None:
     ranges = [_extent(tensor) for tensor in m.reads(registers)]
-    need(all(a[1] <= b[0] or b[1] <= a[0] for i, a in enumerate(ranges) for b in ranges[:i]))
+    need(all(a[1] <= b[0] or b[1] <= a[0] for i, a in enumerate(ranges[: max(first, 0)]) for b in ranges[i + 1 :]))
 
 
 def _extent(tensor: Any) -> tuple[int, int]:

@@ -129,11 +129,13 @@ def _extends(initial: Any, current: Any) -> bool:
     return len(current) >= len(initial) and all(a is b for a, b in zip(initial, current))
 
 
-def written_classes(heap: Heap) -> dict[type, list[Path]]:
-    """Per class of which an object is written: the paths of all objects of that class that the region knows."""
-    written = {ref.cls for ref, _ in heap.dirty()}
-    found: dict[type, list[Path]] = {}
-    for ref in {**heap.fields, **heap.written}:
-        if ref.path is not None and ref.cls in written:
-            found.setdefault(ref.cls, []).append(ref.path)
-    return {cls: paths for cls, paths in found.items() if len(paths) > 1}
+def written_classes(heap: Heap) -> list[tuple[int, tuple[Path, ...]]]:
+    """Per class of which objects are written: their number, and the paths of all known objects of the class, those first."""
+    found: dict[type, dict[Path, None]] = {}
+    for ref, _ in heap.dirty():
+        found.setdefault(ref.cls, {})[ref.path] = None  # type: ignore[index]
+    counts = {cls: len(paths) for cls, paths in found.items()}
+    for ref in heap.fields:
+        if ref.path is not None and ref.cls in found:
+            found[ref.cls][ref.path] = None
+    return [(counts[cls], tuple(paths)) for cls, paths in found.items() if len(paths) > 1]

@@ -21,17 +21,18 @@ UNARY_NUMBERS = {"-": 0, "+": 1, "~": 2}
 STATIC_TYPE_FLAG = 1 << 9  # Py_TPFLAGS_HEAPTYPE: without it the class of an object cannot change
 OF_DICT = ("DICT_MISSING", "DICT_KEYS", "LEN")
 OF_VALUE = ("EQ", "IS", "IS_NOT")
-OF_SEVERAL = ("DISTINCT", "NO_OVERLAP", "PY_OF")  # the operand has the paths; of PY_OF, (function, paths)
+OF_SEVERAL = ("DISTINCT", "NO_OVERLAP", "PY_OF")  # the operand is (count or function, paths)
 
 
-@predicate("DISTINCT", "{path} are different objects")
+@predicate("DISTINCT", "{path}: the first {operand} are none of the others")
 def _distinct(values: Any, operand: Any) -> bool:
-    return len({id(value) for value in values}) == len(values)
+    return all(a is not b for i, a in enumerate(values[: operand[0]]) for b in values[i + 1 :])
 
 
-@predicate("NO_OVERLAP", "{path} share no memory")
+@predicate("NO_OVERLAP", "{path}: the first {operand} share no memory with another")
 def _no_overlap(values: Any, operand: Any) -> bool:
-    return len({value.untyped_storage().data_ptr() for value in values}) == len(values)
+    pointers = [value.untyped_storage().data_ptr() for value in values]
+    return all(a != b for i, a in enumerate(pointers[: operand[0]]) for b in pointers[i + 1 :])
 
 
 @predicate("PY_OF", "{operand}({path})", "CHECK_PY")
@@ -74,7 +75,7 @@ def settled(guard: Guard) -> bool:
 
 
 def _several(guard: Guard) -> tuple[Path, ...]:
-    paths: tuple[Path, ...] = guard.operand[1] if guard.predicate == "PY_OF" else guard.operand
+    paths: tuple[Path, ...] = guard.operand[1]
     return paths
 
 
@@ -310,8 +311,8 @@ class Head:
             self._add("CHECK_CALLER", depth, packer.const(code), after, result, note=note)
         elif guard.predicate in OF_SEVERAL:
             registers = tuple(self.load(path) for path in _several(guard))
-            function = () if guard.predicate != "PY_OF" else (packer.const(guard.operand[0]),)
-            self._add(PREDICATES[guard.predicate].op, *function, registers, note=note)
+            first = packer.const(guard.operand[0]) if guard.predicate == "PY_OF" else guard.operand[0]
+            self._add(PREDICATES[guard.predicate].op, first, registers, note=note)
         elif guard.predicate == "PY":
             self._add("CHECK_PY", packer.const(guard.operand), (), note=note)
         else:

@@ -63,7 +63,7 @@ class Lowering:
         self.exits.prepare(self.leave)
         self.effects.emit()
         self.rows = self.exits.emit()
-        distinct = [Guard(None, "DISTINCT", tuple(paths)) for paths in written_classes(self.trace.heap).values()]
+        distinct = [Guard(None, "DISTINCT", operand) for operand in written_classes(self.trace.heap)]
         self.head.plan(distinct)
         self.guards = [*self.trace.guards.values(), *distinct]
 
