@@ -1,8 +1,10 @@
 """What the machine promises beyond the meaning of single ops: misses, replays, stamps, weak constants, explanations."""
 
+import copy
 import functools
 import gc
 import signal
+import struct
 import threading
 import time
 import types
@@ -11,7 +13,8 @@ import weakref
 import pytest
 
 from framejit import _C
-from framejit.core.program import OPS, Instruction, Listing
+from framejit.core import reference
+from framejit.core.program import CHECKS, EFFECTS, EXITS, OPS, Instruction, Listing
 
 
 def pack(*rows, consts=(), nregs=12, weak=()):
@@ -98,6 +101,29 @@ def test_attribute_stores_keep_class_caches_true():
     assert [read() for _ in range(100)][-1] == 1
     run(pack(LOAD, ("LOAD_SLOT", 1, 1), ("STORE_ATTR", 0, 0, 1), RETURN, consts=("value",)), Local, 2)
     assert read() == 2
+
+
+def negative_nan():
+    return struct.unpack("d", struct.pack("Q", 0xFFF8000000000000))[0]
+
+
+EQUAL = [
+    (2**70, 2**70), (-5000, -5000), ("text" * 9, "text" * 9), (b"bytes" * 9, b"bytes" * 9), (1.5, 1.5), (float("nan"), float("nan")),
+    (-0.0, -0.0), (complex(1, -0.0), complex(1, -0.0)), ((1, (2.5, "x")), (1, (2.5, "x"))), (frozenset({1, "x"}), frozenset({"x", 1})),
+    (frozenset({float("nan")}), frozenset({float("nan")})), ((), ()), (None, None), (..., ...), ("\u20ac", "\u20ac"),
+]  # fmt: skip
+UNEQUAL = [
+    (1, True), (1, 1.0), (0, False), (0.0, -0.0), (0.0, 0), (float("nan"), negative_nan()), (complex(1, 0.0), complex(1, -0.0)),
+    ((1, 2), (1, 2.0)), ((1,), (1, 1)), ((1,), [1]), (frozenset({1}), frozenset({True})), (frozenset({1, 2}), frozenset({1})),
+    (frozenset({1}), {1}), ("x", b"x"), ("a", "b"), ("\u20ac", "\xac"), (2**70, 2**70 + 1), (None, 0), ([], []), (object(), object()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("a, b, equal", [(a, b, True) for a, b in EQUAL] + [(a, b, False) for a, b in UNEQUAL])
+def test_exact_equality(a, b, equal):
+    for value, expected in ((a, b), (b, a)):
+        program = pack(LOAD, ("CHECK_EQ", 0, 0), RETURN, consts=(expected,))
+        assert (_C.run(program, [copy.copy(value)])[0] == "exit") is equal is reference.exactly_equal(value, expected)
 
 
 # ---- Stamps -----------------------------------------------------------------------------------------------------------
@@ -488,4 +514,6 @@ def test_threads_share_programs():
 
 def test_op_tables():
     assert [OPS[name].code for name in OPS] == list(range(len(_C.OPS)))
+    assert CHECKS == {name for name in OPS if name.startswith(("CHECK_", "DICT_GROUP", "DICT_STAMP"))}
+    assert not any(name.startswith(("LOAD_", "CHECK_", "BUILD_")) for name in EFFECTS | EXITS)
     assert all(set(row.kinds) <= set("dorkilL*DK") and row.doc for row in OPS.values())
