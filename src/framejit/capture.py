@@ -37,6 +37,7 @@ from framejit.events import (
     CompileId,
     Fallback,
     GuardFailure,
+    Later,
     Recompile,
     Retraced,
     emit,
@@ -327,8 +328,10 @@ class Attempt:
         self.record.regions.append(Region(self.pc, self.key, lowered.program, lowered.notes))
         if wanted(CaptureEnd):
             seconds = time.perf_counter() - began - self.backend_seconds
-            listing = unpack(lowered.program, lowered.notes, (*self.code.co_varnames, *self.code.co_cellvars, *self.code.co_freevars))
-            emit(CaptureEnd(self.id, self.code, self.pc, seconds, listing, lowering.lines(), interpreter.steps))
+            names = (*self.code.co_varnames, *self.code.co_cellvars, *self.code.co_freevars)
+            listing = Later(1, lambda: [unpack(lowered.program, lowered.notes, names)])
+            lines = Later(len(lowering.guards), lowering.lines)
+            emit(CaptureEnd(self.id, self.code, self.pc, seconds, listing, lines, interpreter.steps))
         return True
 
     def _goes_on(self, leave: Exit, trace: Trace) -> bool:

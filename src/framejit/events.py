@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, NamedTuple
@@ -30,6 +30,30 @@ class Event:
     thread: int = field(default_factory=threading.get_ident, kw_only=True)
 
 
+class Later(Sequence[Any]):
+    """A sequence of known length that is made when somebody looks at an item, or prints it: while the event is handled."""
+
+    def __init__(self, length: int, make: Callable[[], Sequence[Any]]) -> None:
+        self._length, self._make = length, make
+        self._items: Sequence[Any] | None = None
+
+    @property
+    def made(self) -> Sequence[Any]:
+        """The real sequence."""
+        if self._items is None:
+            self._items = self._make()
+        return self._items
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.made[index]
+
+    def __str__(self) -> str:
+        return str(self.made)
+
+
 @dataclass(frozen=True, slots=True)
 class CaptureStart(Event):
     """The capture of one region begins."""
@@ -40,7 +64,7 @@ class CaptureStart(Event):
 
 @dataclass(frozen=True, slots=True)
 class CaptureEnd(Event):
-    """A region was captured and installed; `guards` are lines of text, `program` prints itself.
+    """A region was captured and installed; `guards` are lines of text, `program` holds one listing that prints itself.
 
     `seconds` is the time in framejit, the backend's share not included.
     """
@@ -49,7 +73,7 @@ class CaptureEnd(Event):
     pc: int
     seconds: float
     program: Any
-    guards: tuple[str, ...]
+    guards: Sequence[str]
     instructions: int = 0
 
 

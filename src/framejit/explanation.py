@@ -134,7 +134,7 @@ class Recorder:
                 report.instructions += event.instructions
                 report.capture_seconds += event.seconds
                 report.guards.extend(event.guards)
-                report.programs.append(str(event.program))
+                report.programs.append(str(event.program[0]))
             case events.Recompile():
                 report.recompiles += 1
             case events.Fallback():

@@ -84,7 +84,7 @@ def _write(event: events.Event) -> None:
             if _on("guards"):
                 _log("guards", event, "\n  ".join([event.code.co_qualname, *event.guards]))
             if _on("programs"):
-                _log("programs", event, f"{event.code.co_qualname}\n{event.program}")
+                _log("programs", event, f"{event.code.co_qualname}\n{event.program[0]}")
         case events.GraphCaptured():
             if _on("graph_code"):
                 _log("graph_code", event, event.graph.print_readable(print_output=False))
