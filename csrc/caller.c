@@ -34,7 +34,7 @@ FJOut fj_leave(FJContext *c, PyObject *program, PyObject **regs, int at) {
     memset(regs, 0, count * sizeof *regs);
     waiting->program = Py_NewRef(program);
     waiting->at = at;
-    return fj_return(c, Py_NewRef(Py_None), -1);
+    return fj_return(c, Py_NewRef(Py_None), FJ_ANY_RETURN);
 }
 
 void fj_waiting_clear(FJWaiting *waiting) {

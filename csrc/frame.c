@@ -196,14 +196,14 @@ int fj_fast_return(FJContext *c) {
     return FJ_CAN_RETIRE && f->owner == FRAME_OWNED_BY_THREAD && !f->frame_obj && !c->ts->c_profilefunc;
 }
 
-/* The RETURN_CONST of a value, or -1. */
+/* The RETURN_CONST of a value (NULL: of any), or -1. */
 static int search_constant(PyCodeObject *code, const unsigned char *ops, Py_ssize_t count, PyObject *value) {
     int start = -1, arg = 0;
     for (int i = 0; i < count; i += 2) {
         if (start < 0) start = i;
         arg = arg << 8 | ops[i + 1];
         if (ops[i] == EXTENDED_ARG) continue;
-        if (ops[i] == FJ_RETURN_CONST && PyTuple_GET_ITEM(code->co_consts, arg) == value) return start;
+        if (ops[i] == FJ_RETURN_CONST && (!value || PyTuple_GET_ITEM(code->co_consts, arg) == value)) return start;
         start = -1;
         arg = 0;
     }
@@ -237,7 +237,7 @@ FJOut fj_return(FJContext *c, PyObject *value, int pc) {
         c->result = value;
         return FJ_OUT_DONE;
     }
-    if (pc < 0) pc = search_return(c, value);
+    if (pc < 0) pc = search_return(c, pc == FJ_ANY_RETURN ? NULL : value);
     if (pc < 0) {
         Py_DECREF(value);
         if (!PyErr_Occurred()) PyErr_Format(PyExc_SystemError, "framejit: %U cannot return", c->code->co_qualname);

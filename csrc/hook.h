@@ -85,7 +85,10 @@ FJPyFrame *fj_link(FJContext *c, int pc);
 void fj_unlink(FJContext *c, FJPyFrame *previous);
 /* Prepares the frame for the exception that is set to appear at c->pc: the throw flag to evaluate it with. */
 int fj_prepare_throw(FJContext *c);
+/* Ends the frame with a value (stolen) at the return instruction at pc. */
 FJOut fj_return(FJContext *c, PyObject *value, int pc);
+#define FJ_SOME_RETURN (-1) /* pc: one that can return the value */
+#define FJ_ANY_RETURN (-2)  /* pc: whichever, nobody looks at the value */
 int fj_fast_return(FJContext *c);
 /* Calls `func` so that its new frame begins as `begin` says. */
 PyObject *fj_call_into(PyObject *func, FJOut (*begin)(FJContext *, void *), void *arg);

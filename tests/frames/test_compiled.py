@@ -363,6 +363,8 @@ def test_the_hook_is_on_only_while_a_generator_runs():
     after_yield = find(counting, "YIELD_VALUE").next_pc
     start = find(counting, "RETURN_GENERATOR").next_pc
     assert missed == [(0, False), (start, True), (after_yield, True)], missed
+    del made
+    finished.clear()
 
 
 def test_regions_of_a_generator():

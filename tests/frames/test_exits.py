@@ -296,6 +296,7 @@ def test_init_returns_the_instance():
 
 
 def test_bool_decides_the_jump():
+    log.clear()
     jump = find(tests, "POP_JUMP_IF_FALSE")
     for answer in (True, False, 3):
         truth = Truth(answer)
@@ -307,6 +308,8 @@ def test_bool_decides_the_jump():
         else:
             assert compiled(tests)(truth) == str(answer).lower()
         C.reset(tests.__code__)
+    assert log == [("bool",)] * 3
+    log.clear()
 
 
 # ---- callees ----

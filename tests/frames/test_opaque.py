@@ -6,12 +6,12 @@ from typing import Any
 
 from frames.core import C, KINDS, callbacks, compiled
 from frames.stepper import Stepper
-from versions import matrix, programs
+from versions import programs, reference
 from versions.matrix import Real, Run
 
 # no program has them: 3.12's and 3.13's own forms are named by the version's decoder
 ELSEWHERE = {"CALL_KW"}
-matrix.HIDDEN = (*matrix.HIDDEN, __file__)
+reference.HIDDEN.add(__file__)
 
 
 class Stepped(Run):

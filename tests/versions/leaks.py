@@ -3,10 +3,12 @@
 import gc
 import importlib
 import sys
+from array import array
 
 from versions.plain import stub_package
 
 ROUNDS = 6
+NOISE = 30  # blocks: names that CPython interns anew in each round
 # start threads, processes or interpreters, or fill the caches of the interpreter itself
 NOT_COUNTED = {
     "test_subinterpreters_get_the_error", "test_another_hook_below_ours", "test_another_hook_pushed_and_popped_over_ours",
@@ -16,19 +18,19 @@ NOT_COUNTED = {
 }
 
 
-def left() -> tuple[int, int]:
-    """Blocks and, on debug builds, references that are alive."""
-    for _ in range(3):
-        gc.collect()
-    return sys.getallocatedblocks(), getattr(sys, "gettotalrefcount", lambda: 0)()
+BLOCKS, REFERENCES = array("q", [0] * ROUNDS), array("q", [0] * ROUNDS)  # counting itself must not allocate
 
 
 def growth(test) -> list[tuple[int, int]]:
-    counts = []
-    for _ in range(ROUNDS):
+    """How many blocks and, on debug builds, references are more after each round."""
+    total = getattr(sys, "gettotalrefcount", int)
+    for turn in range(ROUNDS):
         test()
-        counts.append(left())
-    return [(b[0] - a[0], b[1] - a[1]) for a, b in zip(counts[1:], counts[2:], strict=False)]
+        for _ in range(3):
+            gc.collect()
+        BLOCKS[turn], REFERENCES[turn] = sys.getallocatedblocks(), total()
+    turns = range(2, ROUNDS)
+    return [(BLOCKS[turn] - BLOCKS[turn - 1], REFERENCES[turn] - REFERENCES[turn - 1]) for turn in turns]
 
 
 def main(names: list[str]) -> int:
@@ -40,7 +42,7 @@ def main(names: list[str]) -> int:
             if attribute.startswith("test_") and attribute not in NOT_COUNTED:
                 ran += 1
                 grown = growth(test)
-                if all(blocks > 0 for blocks, _ in grown) or all(references > 0 for _, references in grown):
+                if all(blocks > NOISE for blocks, _ in grown) or all(references > 0 for _, references in grown):
                     leaking.append(f"{attribute}: blocks and references grow by {grown}")
     print(*leaking, f"{ran} ran, {len(leaking)} leak", sep="\n")
     return 1 if leaking or not ran else 0
