@@ -72,7 +72,7 @@ def load_encoder(sentences: list[str]) -> tuple[SentenceEncoder, list[tuple[Tens
 def progress(text: str) -> Iterator[None]:
     """Shows what is being captured and compiled, and for how long, until the block ends."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(text)
 
         def show(event: events.Event) -> None:
