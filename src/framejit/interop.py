@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any
 
 import torch
+from torch._compile import _disable_dynamo
 
 from framejit import _C
 from framejit.core import marks
@@ -17,9 +18,17 @@ from framejit.core.marks import Dimension, Disabled
 _OFF = 2
 """The C core's mode for code below which no frame is looked at."""
 
+_DISABLED_INSIDE_TORCH = _disable_dynamo(lambda: None).__code__
+
 
 def disabled(fn: object) -> Disabled | None:
     """The mark of `framejit.disable`, `torch.compiler.disable` or `torch._dynamo.disable` on a function."""
+    if type(fn) is FunctionType:
+        if fn.__code__ is _DISABLED_INSIDE_TORCH:
+            place = fn.__code__.co_freevars.index("recursive")
+            return Disabled(bool(fn.__closure__[place].cell_contents), None)  # type: ignore[index]
+        if not fn.__dict__:
+            return None
     if mark := marks.disabled(fn):
         return mark
     if not inspect.getattr_static(fn, "_torchdynamo_disable", False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import logging
 import operator as python_operator
 import warnings
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ from framejit.reasons import R
 from framejit.rules import torch_state
 from framejit.rules.operator_facts import TRAINING_FLAG, draws_random, mutates, takes_numbers
 
+FAKE_LOG = logging.getLogger("torch._subclasses.fake_tensor")
 LITERALS = frozenset({
     int, float, bool, complex, str, type(None), type(Ellipsis), torch.dtype, torch.device, torch.layout,
     torch.memory_format, slice,
@@ -345,8 +347,8 @@ class _Attempt:
             fake = _stand_in(value.fake) if changes and trace.share_fakes else value.fake
             self.fakes.append(fake)
             self.table[value.node] = fake
-            if changes and not trace.share_fakes:
-                value.node.meta["example_value"] = _stand_in(fake)
+            if changes and not trace.share_fakes and not value.node.meta.get("kept"):
+                value.node.meta.update(example_value=_stand_in(fake), kept=True)
 
     def _substitute(self, arg: Any) -> Any:
         kind = type(arg)
@@ -368,7 +370,7 @@ class _Attempt:
 
     def _call(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         s, show = self.s, warnings.showwarning
-        warnings.showwarning = _quiet  # the run on real tensors warns
+        warnings.showwarning, FAKE_LOG.disabled = _quiet, True  # the run on real tensors warns and raises
         try:
             if self.op == "call_method":
                 return getattr(args[0], self.target)(*args[1:], **kwargs)
@@ -382,7 +384,7 @@ class _Attempt:
         except Exception as error:  # noqa: BLE001 - whatever it is, eager meets the same
             return s.unsupported(R.FAKE_TENSOR_ERROR, self.guilty, f"{type(error).__name__}: {_first_line(error)}")
         finally:
-            warnings.showwarning = show
+            warnings.showwarning, FAKE_LOG.disabled = show, False
 
     def _template(self, result: Any) -> Any:
         if isinstance(result, torch.Tensor):

@@ -149,6 +149,17 @@ def tensor_type(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Val
     return s.operator("call_method", "type", args, kwargs)
 
 
+@handler(torch.Tensor.__getitem__)
+def tensor_getitem(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return s.getitem(args[0], args[1])
+
+
+@handler(torch.Tensor.__setitem__)
+def tensor_setitem(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    s.setitem(args[0], args[1], args[2])
+    return NONE
+
+
 @handler(torch.Tensor.requires_grad_)
 def requires_grad_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     v = s.force(args[0])
@@ -215,7 +226,7 @@ def backward(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handler(torch._C._log_api_usage_once)
-def log_usage(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def log_api_usage(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return NONE
 
 

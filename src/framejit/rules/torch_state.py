@@ -222,6 +222,11 @@ handler(torch.jit.is_scripting, torch.jit.is_tracing, torch._C._is_tracing, torc
 handler(torch._C._get_tracing_state)(_none)
 
 
+@handler(torch._C._InferenceMode)
+def inference_mode(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return s.unsupported(R.CONTEXT_MANAGER, torch.inference_mode)
+
+
 @handler(torch.manual_seed, torch.seed, torch.set_default_dtype, torch.set_default_device, torch.use_deterministic_algorithms)
 def set_global(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return s.unsupported(R.OPAQUE_CALL, None, "a setting of torch is changed")
