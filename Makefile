@@ -12,7 +12,7 @@ PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check
 SOURCES := $(wildcard csrc/*.c csrc/*.cpp csrc/*.h csrc/*.def) setup.py pyproject.toml
 SAY = @printf '\n==> %s\n'
 
-.PHONY: help demo test lint sweep fuzz bench build clean
+.PHONY: help demo test lint sweep fuzz cpython-tests bench build clean
 
 help:
 	@echo "make demo    embed a hundred sentences eagerly and compiled, compare, and train a classifier head"
@@ -20,6 +20,7 @@ help:
 	@echo "make lint    the linters and type checks alone"
 	@echo "make sweep   small models of the transformers library, each compared with eager"
 	@echo "make fuzz    random programs on the C++ machine and its reference, for FUZZ_MINUTES minutes"
+	@echo "make cpython-tests   CPython's own tests, plainly and captured; writes docs/cpython-tests.md"
 	@echo "make bench   capture time and time per call beside torch.compile's own front-end"
 	@echo "make build   the C++ core, in place"
 	@echo "make clean   remove what the other targets made"
@@ -49,6 +50,10 @@ fuzz: $(VENV)/.core $(VENV)/.dev
 	@end=$$(($$(date +%s) + 60 * $(FUZZ_MINUTES))); while [ $$(date +%s) -lt $$end ]; do \
 	    $(PY) -m pytest -q tests/core/test_machine_fuzz.py || exit 1; \
 	done
+
+cpython-tests: $(VENV)/.core $(VENV)/.dev
+	$(SAY) "CPython's own tests with every test method captured (see docs/cpython-tests.md)"
+	@$(PY) tests/cpython/run.py $(CPYTHON_ARGS)
 
 bench: $(VENV)/.core $(VENV)/.dev
 	$(SAY) "benchmarks (several minutes; keep the machine quiet)"

@@ -152,7 +152,8 @@ def reset() -> None:
 
 def classify(code: CodeType, namespace: dict[str, Any]) -> int:
     """Whether frames of this code may be captured."""
-    return files.classify(code, namespace)
+    kind = files.classify(code, namespace)
+    return files.ALWAYS if kind == files.WITH_TENSOR and config.capture_without_tensors else kind
 
 
 def miss(view: Any) -> bool:
@@ -346,6 +347,8 @@ class Attempt:
         self.record.idle += operators == 0
         state = leave.state
         assert state is not None
+        if config.capture_without_tensors:
+            return True
         if not operators and leave.kind is ExitKind.NATIVE and state.parent is None and not any(trace.heap.dirty()):
             _C.mark(self.code, self.key, self.pc, MODE_NATIVE)
             emit(Fallback(self.id, self.code, self.pc, leave.reason or R.NO_TENSOR_WORK))

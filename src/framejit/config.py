@@ -36,6 +36,8 @@ class Config:
     """How many bytecode instructions one region may interpret before it is cut."""
     inline_limit: int
     """How deep calls are inlined."""
+    capture_without_tensors: bool
+    """Capture also code that computes no tensors: frames that see none, and those of which many regions had no operator."""
     specialize_int: bool
     """Keep Python ints constant for ever instead of turning those that changed into graph inputs."""
     specialize_float: bool
@@ -70,6 +72,7 @@ class Config:
         self.fail_on_recompile_limit_hit = False
         self.instruction_limit = 2_000_000
         self.inline_limit = 200
+        self.capture_without_tensors = False
         self.specialize_int = False
         self.specialize_float = True
         self.assume_static_by_default = True

@@ -11,7 +11,7 @@ import torch
 
 from framejit.core import marks
 
-NEVER, WITH_TENSOR = 0, 1
+NEVER, WITH_TENSOR, ALWAYS = range(3)
 TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 STDLIB = tuple({os.path.abspath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib")})
