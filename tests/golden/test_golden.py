@@ -96,7 +96,7 @@ def text_of(target, arguments):
     """The programs captured in two calls."""
     programs = []
     framejit.reset()
-    unsubscribe = events.subscribe(lambda event: programs.append(str(event.program)), events.CaptureEnd)
+    unsubscribe = events.subscribe(lambda event: programs.append(str(event.program[0])), events.CaptureEnd)
     try:
         with framejit.config.patch(strict=True):
             compiled = framejit.compile(target, backend="eager")
