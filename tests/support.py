@@ -6,6 +6,7 @@ import copy
 import functools
 import random
 import traceback
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -50,7 +51,7 @@ def same(a: Any, b: Any, where: str = "result") -> None:
             same(left, right, f"{where}[{index}]")
     elif isinstance(a, BaseException):
         same(a.args, b.args, where + ".args")
-    elif type(a).__eq__ is object.__eq__ and hasattr(a, "__dict__"):
+    elif hasattr(a, "__dict__") and not isinstance(a, (type, types.FunctionType)):
         same(vars(a), vars(b), where + ".__dict__")
     else:
         assert a == b or (a != a and b != b), f"{where}: {a!r} {b!r}"

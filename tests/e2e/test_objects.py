@@ -99,7 +99,7 @@ def test_argument_object_is_mutated(x, p):
 def test_returned_object(x):
     p = Point3(x + 1, 2, [x])
     p.me = p
-    return p.c, p.me is p
+    return p.a * 2, p.c, p.me is p
 
 
 @dataclasses.dataclass

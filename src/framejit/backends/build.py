@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import linecache
 import random
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from torch._guards import CompileContext, TracingContext, compile_context, traci
 from torch._guards import CompileId as TorchCompileId
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import GraphModule
+from torch.fx.graph_module import _loader
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from framejit.backends import aot, eager, inductor
@@ -61,6 +64,8 @@ def compile_graph(
     """
     row = find(options.backend)
     operators = sum(node.op.startswith("call") for node in graph_module.graph.nodes)
+    source = type(graph_module).forward.__code__.co_filename
+    weakref.finalize(graph_module, _forget_source, source).atexit = False
     emit(GraphCaptured(compile_id, graph_module))
     mode = StaticFakeMode(shape_env=ShapeEnv() if fake_mode is None else fake_mode.shape_env)
     _describe_placeholders(graph_module, inputs, mode)
@@ -81,6 +86,12 @@ def compile_graph(
     seconds = time.perf_counter() - start
     emit(GraphCompiled(compile_id, operators, row.name, seconds))
     return CompiledGraph(fn, row.mutates_in_order, operators, seconds)
+
+
+def _forget_source(name: str) -> None:
+    """Drop the generated source that torch.fx and linecache keep for ever: the graph is gone."""
+    _loader.eval_cache.pop(name, None)
+    linecache.cache.pop(name, None)
 
 
 def _keywords(row: Backend, options: CompileOptions) -> dict[str, Any]:

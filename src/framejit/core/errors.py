@@ -27,6 +27,10 @@ class Unsupported(Control):
         return describe(self.reason, self.guilty, self.detail)
 
 
+class Cut(Unsupported):
+    """The region ends in front of the present instruction, which the next region begins with; not inside of one."""
+
+
 class Raised(Control):
     """The captured code raises: `value` is the symbolic exception."""
 

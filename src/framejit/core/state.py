@@ -62,6 +62,7 @@ class ExitKind(Enum):
     RETURN = "return"  # the root frame returns `value`
     OPAQUE = "opaque"  # one instruction is done by the C-API on the real frame, then the next pc is looked up
     NATIVE = "native"  # CPython goes on at the state's pc
+    ENTER = "enter"  # the next region begins at the state's pc
 
 
 @dataclass(frozen=True, slots=True)

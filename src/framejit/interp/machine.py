@@ -12,7 +12,7 @@ from framejit.bytecode.decode import decode
 from framejit.bytecode.flow import analyze
 from framejit.bytecode.instr import OP_NAMES, Instr
 from framejit.config import config
-from framejit.core.errors import Raised, Retrace, Unsupported
+from framejit.core.errors import Cut, Raised, Retrace, Unsupported
 from framejit.core.heap import MISSING
 from framejit.core.path import BUILTINS, CALLER_EXTRA, CALLER_FUNC, CALLER_SLOT, FUNC, GLOBALS, HANDLED, SLOT, Path
 from framejit.core.services import Pending
@@ -208,9 +208,10 @@ class Interpreter:
     def _cut(self) -> None:
         if ("break", self.steps) in self.decisions:
             self.unsupported(R.UNCAUGHT_EXCEPTION)
-        self.unsupported(R.CODE_TOO_LARGE)
+        raise Cut(R.CODE_TOO_LARGE)
 
     def _stop(self, stop: Unsupported) -> Exit:
+        in_front = isinstance(stop, Cut) and len(self.frames) <= self.mark_depth and self.steps > 1
         self.trace.trail.rollback(self.mark)
         del self.frames[self.mark_depth :]
         if self.trace.tainted:
@@ -222,6 +223,8 @@ class Interpreter:
         chain = tuple(Where(frame.real_code, frame.instr.own_pc) for frame in self.frames)
         ins = self.frames[-1].instr
         kind = ExitKind.NATIVE if ins.op in NATIVE_OPS else ExitKind.OPAQUE
+        if in_front:
+            kind = ExitKind.ENTER
         return Exit(kind, state=state, instr=ins, reason=stop.reason, guilty=stop.guilty, detail=stop.detail, lines=chain, leaves=self.callers - len(self.waiting))
 
     def finish(self, pending: Value | Pending) -> Value:

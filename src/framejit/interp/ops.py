@@ -9,6 +9,7 @@ from typing import Any
 
 from framejit.bytecode.instr import CANONICAL, OP_IDS, Instr
 from framejit.bytecode.versions import NULL_FIRST
+from framejit.core.errors import Cut
 from framejit.core.heap import MISSING
 from framejit.core.services import Pending
 from framejit.core.value import NONE, NULL, Const, Lazy, Number, Pack, Ref, Value, bool_const
@@ -128,10 +129,21 @@ def load_fast_and_clear(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     frame.index += 1
 
 
+def _after_drop(interp: Interpreter, old: Value) -> None:
+    """Called when an instruction is done that dropped a reference: a real object's finalizer may run now, not at the exit."""
+    real = getattr(old, "real", None)
+    if real is not None and hasattr(type(real), "__del__"):
+        raise Cut(R.OPAQUE_OPERATION, real, "its finalizer may run here")
+
+
 @raw("STORE_FAST")
 def store_fast(interp: Interpreter, frame: Frame, ins: Instr) -> None:
-    frame.slots[ins.value] = frame.stack.pop()
+    slots = frame.slots
+    old = slots[ins.value]
+    slots[ins.value] = frame.stack.pop()
     frame.index += 1
+    if type(old) is Lazy or type(old) is Ref:
+        _after_drop(interp, old)
 
 
 @raw("DELETE_FAST")
@@ -139,8 +151,10 @@ def delete_fast(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     if frame.slots[ins.value] is NULL:
         name = frame.code.locals[ins.value].name
         interp.raise_error(UnboundLocalError, f"cannot access local variable '{name}' where it is not associated with a value")
+    old = frame.slots[ins.value]
     frame.slots[ins.value] = NULL
     frame.index += 1
+    _after_drop(interp, old)
 
 
 @raw("MAKE_CELL")

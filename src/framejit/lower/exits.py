@@ -138,6 +138,9 @@ class Exits:
         return EMPTY if known is None else known
 
     def _last(self, leave: Exit, state: FrameState) -> None:
+        if leave.kind is ExitKind.ENTER:
+            self.add("ENTER", state.pc)
+            return
         ins = leave.instr
         kind = None if leave.kind is ExitKind.NATIVE or ins is None else opaque_kind(ins.op)
         if kind is None:

@@ -91,6 +91,8 @@ def allocate(s: Services, target: Const, new: Any, args: list[Value], kwargs: di
     """A new instance by a `__new__` written in C."""
     cls = target.obj
     owner = getattr(new, "__self__", None)
+    if s.type_lookup(cls, "__del__") is not MISSING:
+        s.unsupported(R.OPAQUE_CALL, cls, "its instances have a finalizer")
     if getattr(cls, "__abstractmethods__", None):
         names = ", ".join(sorted(cls.__abstractmethods__))
         many = "s" if len(cls.__abstractmethods__) > 1 else ""

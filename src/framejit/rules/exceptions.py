@@ -1,0 +1,90 @@
+"""Methods of exceptions that CPython has in C."""
+
+from __future__ import annotations
+
+import builtins
+
+from framejit.core.services import Services
+from framejit.core.value import NONE, Const, Pack, Ref, Value
+from framejit.objects import exception, object_
+from framejit.objects.model import model_of
+from framejit.objects.type_ import allocate
+from framejit.reasons import R
+from framejit.rules.registry import HANDLERS, handler
+
+CLASSES = tuple(cls for cls in vars(builtins).values() if isinstance(cls, type) and issubclass(cls, BaseException))
+
+
+def _init(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    v = s.force(args[0])
+    if not model_of(v.cls).initialise(s, v, args[1:], kwargs):
+        s.unsupported(R.EXCEPTION_OPERATION, v, "__init__")
+    return NONE
+
+
+def _new(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    cls = s.force(args[0])
+    if not isinstance(cls, Const) or not isinstance(cls.obj, type):
+        return s.unsupported(R.EXCEPTION_OPERATION, cls, "__new__")
+    return allocate(s, cls, cls.obj.__base__.__new__, args[1:], kwargs)
+
+
+for _cls in CLASSES:
+    for _name, _handler in (("__init__", _init), ("__new__", _new)):
+        _found = vars(_cls).get(_name)
+        if _found is not None and _found not in HANDLERS:
+            HANDLERS[_found] = _handler
+
+
+def _virtual(s: Services, value: Value, what: str) -> Ref:
+    v = s.force(value)
+    if not isinstance(v, Ref) or v.path is not None:
+        return s.unsupported(R.EXCEPTION_OPERATION, v, what)
+    return v
+
+
+@handler(BaseException.with_traceback)
+def with_traceback(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    v = _virtual(s, args[0], "with_traceback")
+    s.setattr(v, "__traceback__", args[1])
+    return v
+
+
+@handler(BaseException.add_note)
+def add_note(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    v = _virtual(s, args[0], "add_note")
+    if not issubclass(s.force(args[1]).cls, str):
+        s.raise_error(TypeError, f"note must be a str, not '{s.force(args[1]).cls.__name__}'")
+    notes = s.call(Const(getattr), [v, Const("__notes__"), NONE])
+    if s.is_same(notes, NONE):
+        notes = s.wrap([])
+        s.setattr(v, "__notes__", notes)
+    s.call_method(notes, "append", [args[1]])
+    return NONE
+
+
+@handler(BaseException.__str__)
+def exception_str(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return object_.text(s, _virtual(s, args[0], "__str__"), str)
+
+
+@handler(KeyError.__str__)
+def key_error_str(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return object_.text(s, _virtual(s, args[0], "__str__"), str)
+
+
+@handler(BaseException.__repr__)
+def exception_repr(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return object_.text(s, _virtual(s, args[0], "__repr__"), repr)
+
+
+@handler(BaseExceptionGroup.derive)
+def derive(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    group = _virtual(s, args[0], "derive")
+    return s.call(Const(BaseExceptionGroup), [s.getattr(group, "message"), args[1]])
+
+
+@handler(BaseExceptionGroup.split)
+def split(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    rest, matched = exception.split_group(s, _virtual(s, args[0], "split"), args[1])
+    return Pack(tuple, (matched, rest))
