@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ from torch.nn.modules import module as torch_module
 
 from framejit.core.heap import MISSING
 from framejit.core.services import Services
-from framejit.core.value import Const, Node, Ref, Value
+from framejit.core.value import Const, Lazy, Node, Ref, Value
 from framejit.objects.dict_ import lookup
 from framejit.objects.object_ import dict_of
 
@@ -66,14 +67,16 @@ def _marked(value: Node) -> bool:
 def is_plain_call(s: Services, module: Value) -> bool:
     """Whether no hook is registered on the module or globally, so that a call is `module.forward(...)`."""
     for hooks in GLOBAL_HOOKS:
-        if not _is_empty(s, s.force(s.input(s.trace.roots.const(hooks), hooks))):
+        if not _is_empty(s, s.input(s.trace.roots.const(hooks), hooks)):
             return False
-    for name in HOOKS:
-        entries = table(s, module, name)
-        if entries is None or not _is_empty(s, entries):
-            return False
-    return True
+    namespace = dict_of(s, module)
+    return namespace is not None and all(_is_empty(s, lookup(s, namespace, name)) for name in HOOKS)
 
 
-def _is_empty(s: Services, entries: Any) -> bool:
-    return not s.truth(entries)
+def _is_empty(s: Services, hooks: Any) -> bool:
+    if hooks is MISSING:
+        return False
+    if type(hooks) is Lazy and type(hooks.real) is OrderedDict and not hooks.real and id(hooks.real) not in s.trace.known:
+        s.guard(hooks.path, "LEN", 0)
+        return True
+    return not s.truth(hooks)
