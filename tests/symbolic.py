@@ -183,10 +183,11 @@ def describe(value: Any, seen: dict[int, int] | None = None) -> Any:
     seen = {} if seen is None else seen
     if isinstance(value, (int, float, complex, str, bytes, type(None), type, range, slice)):
         return type(value), repr(value)
-    if id(value) in seen:
-        return "again", seen[id(value)]
-    seen[id(value)] = len(seen)
     kind = type(value)
+    if kind not in (tuple, frozenset):
+        if id(value) in seen:
+            return "again", seen[id(value)]
+        seen[id(value)] = len(seen)
     if isinstance(value, BaseException):
         return kind, [describe(arg, seen) for arg in value.args]
     if isinstance(value, dict):

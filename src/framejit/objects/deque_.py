@@ -11,7 +11,7 @@ from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Ref, Value
 from framejit.objects import sequence
-from framejit.objects.exact import ExactModel
+from framejit.objects.exact import ExactModel, type_name
 from framejit.objects.iterator import DequeIterator, DequeReverseIterator
 from framejit.objects.method import method
 from framejit.objects.model import model
@@ -104,7 +104,7 @@ class DequeModel(ExactModel):
 
 def _place(s: Services, v: Value, key: Value) -> int:
     content = items(s, v)
-    place = index(s, key, f"sequence index must be integer, not '{s.force(key).cls.__name__}'")
+    place = index(s, key, f"sequence index must be integer, not '{type_name(s.force(key).cls)}'")
     place += len(content) if place < 0 else 0
     if not 0 <= place < len(content):
         s.raise_error(IndexError, "deque index out of range")

@@ -17,7 +17,7 @@ from framejit.core.heap import MISSING, Heap
 from framejit.core.path import DICT_ITEM, DICT_KEY, MEMBER, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Node, Ref, Value, bool_const
-from framejit.objects.exact import ExactModel
+from framejit.objects.exact import ExactModel, type_name
 from framejit.objects.model import model, model_of
 from framejit.reasons import R
 
@@ -73,7 +73,7 @@ def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | No
         return value.obj
     found = s.type_lookup(value.cls, "__hash__")
     if found is None or found is MISSING:
-        return s.raise_error(TypeError, f"unhashable type: '{value.cls.__name__}'")
+        return s.raise_error(TypeError, f"unhashable type: '{type_name(value.cls)}'")
     if not isinstance(found, FunctionType) or isinstance(value, Node):
         return model_of(value.cls).hash_key(s, value)
     number = s.constant(s.hash(value))

@@ -112,8 +112,19 @@ def dict_pop(s: Services, self: Value, key: Value, default: Value | None) -> Val
     return found
 
 
+def _key_error(s: Services, key: Value) -> Value:
+    """A KeyError made as OrderedDict makes it: a tuple gives all arguments, None gives none."""
+    key = s.force(key)
+    if issubclass(key.cls, tuple):
+        return s.raise_error(KeyError, *s.unpack(key))
+    return s.raise_error(KeyError, *([] if key.cls is type(None) else [key]))
+
+
 @method(OrderedDict.pop, "key default=")
 def ordered_pop(s: Services, self: Value, key: Value, default: Value | None) -> Value:
+    assert isinstance(self, Ref)
+    if default is None and lookup(s, self, key_in(s, self, key)) is MISSING:
+        return _key_error(s, key)
     return dict_pop(s, self, key, default)
 
 
@@ -145,7 +156,7 @@ def move_to_end(s: Services, self: Value, key: Value, last: Value | None) -> Val
     name = key_in(s, self, key)
     entries = dict(full(s, self))
     if name not in entries:
-        s.raise_error(KeyError, key)
+        _key_error(s, key)
     entry = entries.pop(name)
     behind = last is None or s.truth(last)
     s.heap.set(self, ITEMS, {**entries, name: entry} if behind else {name: entry, **entries})

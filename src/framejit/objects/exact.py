@@ -9,6 +9,14 @@ from framejit.core.services import Pending, Services
 from framejit.core.value import Value
 from framejit.objects.model import Model
 
+HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8
+
+
+def type_name(cls: type) -> str:
+    """The name of a type in CPython's error messages: types written in C are named with their module."""
+    in_c = not cls.__flags__ & HEAP_TYPE or cls.__flags__ & IMMUTABLE_TYPE
+    return f"{cls.__module__}.{cls.__name__}" if in_c and cls.__module__ != "builtins" else cls.__name__
+
 
 class ExactModel(Model):
     """A built-in type whose missing slots are known to be missing."""
@@ -16,30 +24,30 @@ class ExactModel(Model):
     __slots__ = ()
 
     def getitem(self, s: Services, v: Value, key: Value) -> Value:
-        return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not subscriptable")
+        return s.raise_error(TypeError, f"'{type_name(v.cls)}' object is not subscriptable")
 
     def setitem(self, s: Services, v: Value, key: Value, new: Value) -> None:
-        s.raise_error(TypeError, f"'{v.cls.__name__}' object does not support item assignment")
+        s.raise_error(TypeError, f"'{type_name(v.cls)}' object does not support item assignment")
 
     def delitem(self, s: Services, v: Value, key: Value) -> None:
-        s.raise_error(TypeError, f"'{v.cls.__name__}' object doesn't support item deletion")
+        s.raise_error(TypeError, f"'{type_name(v.cls)}' object doesn't support item deletion")
 
     def contains(self, s: Services, v: Value, item: Value) -> Value | None:
         if type(self).iter is ExactModel.iter:
-            return s.raise_error(TypeError, f"argument of type '{v.cls.__name__}' is not iterable")
+            return s.raise_error(TypeError, f"argument of type '{type_name(v.cls)}' is not iterable")
         return None
 
     def iter(self, s: Services, v: Value) -> Value:
-        return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not iterable")
+        return s.raise_error(TypeError, f"'{type_name(v.cls)}' object is not iterable")
 
     def next(self, s: Services, v: Value) -> Value:
-        return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not an iterator")
+        return s.raise_error(TypeError, f"'{type_name(v.cls)}' object is not an iterator")
 
     def unary(self, s: Services, symbol: str, v: Value) -> Value:
-        return s.raise_error(TypeError, f"bad operand type for unary {symbol}: '{v.cls.__name__}'")
+        return s.raise_error(TypeError, f"bad operand type for unary {symbol}: '{type_name(v.cls)}'")
 
     def hash_key(self, s: Services, v: Value) -> Any:
-        return s.raise_error(TypeError, f"unhashable type: '{v.cls.__name__}'")
+        return s.raise_error(TypeError, f"unhashable type: '{type_name(v.cls)}'")
 
     def call(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | Pending:
-        return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not callable")
+        return s.raise_error(TypeError, f"'{type_name(v.cls)}' object is not callable")

@@ -14,6 +14,7 @@ from framejit.core.path import ATTR, DICT, MEMBER, Path
 from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, Const, Node, Number, Pack, Ref, Value, bool_const
 from framejit.objects.dict_ import delete, lookup, realize_dict, store
+from framejit.objects.exact import type_name
 from framejit.objects.model import Model, model, model_of
 from framejit.reasons import R
 
@@ -113,7 +114,7 @@ def getattr_tail(s: Services, value: Value, name: str) -> Value | Pending:
         return s.tail_call(bind(s, s.trace.roots.const(fallback), fallback, v), [Const(name)])
     if isinstance(v, Node) and v.path is not None:  # an attribute set on the tensor itself
         s.guard(v.path.to(ATTR, "__dict__"), "DICT_MISSING", name)
-    return _no_attribute(s, f"'{v.cls.__name__}' object has no attribute '{name}'")
+    return _no_attribute(s, f"'{type_name(v.cls)}' object has no attribute '{name}'")
 
 
 def _no_attribute(s: Services, text: str) -> Value:
@@ -142,7 +143,7 @@ def get_descriptor(s: Services, v: Value, name: str, found: Any) -> Value | Pend
     """Ask a data descriptor of v's class."""
     if isinstance(found, property):
         if found.fget is None:
-            return _no_attribute(s, f"property '{name}' of '{v.cls.__name__}' object has no getter")
+            return _no_attribute(s, f"property '{name}' of '{type_name(v.cls)}' object has no getter")
         return s.tail_call(Const(found.fget), [v])
     if isinstance(found, types.MemberDescriptorType) and isinstance(v, Ref):
         return _read_slot(s, v, name, found)
@@ -174,7 +175,7 @@ def _read_slot(s: Services, v: Ref, name: str, found: Any) -> Value:
     if item is None:
         item = model_of(v.cls).attribute(s, v, name, found)
     if item is None or item is MISSING:
-        return _no_attribute(s, f"'{v.cls.__name__}' object has no attribute '{name}'")
+        return _no_attribute(s, f"'{type_name(v.cls)}' object has no attribute '{name}'")
     return item
 
 
@@ -279,7 +280,7 @@ def type_attribute(s: Services, v: Const, name: str) -> Value | Pending:
     hook = type_lookup(s, meta, "__getattr__")
     if hook is not MISSING:
         return s.tail_call(bind(s, s.trace.roots.const(hook), hook, v), [Const(name)])
-    return _no_attribute(s, f"type object '{cls.__name__}' has no attribute '{name}'")
+    return _no_attribute(s, f"type object '{type_name(cls)}' has no attribute '{name}'")
 
 
 def _of_class(s: Services, v: Const, name: str, found: Any) -> Value | Pending:
@@ -376,18 +377,18 @@ def generic_store(s: Services, v: Value, name: str, new: Value | None) -> None:
             return
         if isinstance(v, (Node, Number)) or found is not MISSING:
             s.unsupported(R.STORE_TO_OPAQUE, v, name)
-        _no_attribute(s, f"'{v.cls.__name__}' object has no attribute '{name}'")
+        _no_attribute(s, f"'{type_name(v.cls)}' object has no attribute '{name}'")
     elif new is not None:
         store(s, namespace, name, new)
     elif not delete(s, namespace, name):
-        _no_attribute(s, f"'{v.cls.__name__}' object has no attribute '{name}'")
+        _no_attribute(s, f"'{type_name(v.cls)}' object has no attribute '{name}'")
 
 
 def _store_descriptor(s: Services, v: Value, name: str, found: Any, new: Value | None) -> None:
     if isinstance(found, property):
         setter = found.fset if new is not None else found.fdel
         if setter is None:
-            _no_attribute(s, f"property '{name}' of '{v.cls.__name__}' object has no {'setter' if new is not None else 'deleter'}")
+            _no_attribute(s, f"property '{name}' of '{type_name(v.cls)}' object has no {'setter' if new is not None else 'deleter'}")
         s.call(Const(setter), [v] if new is None else [v, new])
         return
     if isinstance(found, types.MemberDescriptorType) and isinstance(v, Ref):
@@ -459,26 +460,26 @@ class ObjectModel(Model):
 
     def getitem(self, s: Services, v: Value, key: Value) -> Value:
         if type_lookup(s, v.cls, "__getitem__") is MISSING:
-            return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not subscriptable")
+            return s.raise_error(TypeError, f"'{type_name(v.cls)}' object is not subscriptable")
         return super().getitem(s, v, key)
 
     def iter(self, s: Services, v: Value) -> Value:
         if type_lookup(s, v.cls, "__iter__") is MISSING and type_lookup(s, v.cls, "__getitem__") is MISSING:
-            return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not iterable")
+            return s.raise_error(TypeError, f"'{type_name(v.cls)}' object is not iterable")
         return super().iter(s, v)
 
     def next(self, s: Services, v: Value) -> Value:
         if type_lookup(s, v.cls, "__next__") is MISSING:
-            return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not an iterator")
+            return s.raise_error(TypeError, f"'{type_name(v.cls)}' object is not an iterator")
         return super().next(s, v)
 
     def unary(self, s: Services, symbol: str, v: Value) -> Value:
         names = {"+": "__pos__", "-": "__neg__", "~": "__invert__"}
         if type_lookup(s, v.cls, names[symbol]) is MISSING:
-            return s.raise_error(TypeError, f"bad operand type for unary {symbol}: '{v.cls.__name__}'")
+            return s.raise_error(TypeError, f"bad operand type for unary {symbol}: '{type_name(v.cls)}'")
         return super().unary(s, symbol, v)
 
     def call(self, s: Services, v: Value, args: Any, kwargs: dict[str, Value]) -> Value | Pending:
         if type_lookup(s, v.cls, "__call__") is MISSING:
-            return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not callable")
+            return s.raise_error(TypeError, f"'{type_name(v.cls)}' object is not callable")
         return super().call(s, v, args, kwargs)

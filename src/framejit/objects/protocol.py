@@ -14,6 +14,7 @@ from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Node, Number, Pack, Ref, Value, bool_const
 from framejit.objects import object_
 from framejit.objects.dict_ import full, hash_key, key_in, store
+from framejit.objects.exact import type_name
 from framejit.objects.model import model_of
 from framejit.objects.object_ import delattr_, dict_of, getattr_, getattr_tail, setattr_, special, type_lookup
 from framejit.reasons import R
@@ -38,7 +39,7 @@ def type_error(s: Services, text: str) -> Any:
 
 
 def _name(value: Value) -> str:
-    return value.cls.__name__
+    return type_name(value.cls)
 
 
 # -- items ------------------------------------------------------------------------------------------------------------

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
-from framejit.core.heap import MISSING
 from framejit.core.services import Services
 from framejit.core.value import FALSE, TRUE, Const, Value, bool_const
+from framejit.objects.exact import type_name
 from framejit.objects.fold import COMPARISONS
 from framejit.objects.slice_ import index, real_slice
 
@@ -21,7 +22,7 @@ def same_or_equal(s: Services, left: Value, right: Value) -> bool:
 
 def position(s: Services, items: Sequence[Any], key: Value, kind: str, what: str = "index") -> int:
     """The place in `items` that an index means, or the IndexError or TypeError of CPython."""
-    place = index(s, key, f"{kind} indices must be integers or slices, not {s.force(key).cls.__name__}")
+    place = index(s, key, f"{kind} indices must be integers or slices, not {type_name(s.force(key).cls)}")
     if place < 0:
         place += len(items)
     if not 0 <= place < len(items):
@@ -78,14 +79,14 @@ def repeat(s: Services, items: Items, times: Value) -> Items | None:
 
 def cannot_concatenate(s: Services, kind: str, other: Value) -> None:
     """Raise CPython's TypeError, unless the other operand may know what to do."""
-    if s.type_lookup(other.cls, "__radd__") is MISSING:
-        s.raise_error(TypeError, f'can only concatenate {kind} (not "{other.cls.__name__}") to {kind}')
+    if not isinstance(s.type_lookup(other.cls, "__radd__"), FunctionType):
+        s.raise_error(TypeError, f'can only concatenate {kind} (not "{type_name(other.cls)}") to {kind}')
 
 
 def cannot_repeat(s: Services, other: Value) -> None:
     """Raise CPython's TypeError, unless the other operand may know what to do."""
-    if s.type_lookup(other.cls, "__rmul__") is MISSING or issubclass(other.cls, (str, bytes, list, tuple)):
-        s.raise_error(TypeError, f"can't multiply sequence by non-int of type '{other.cls.__name__}'")
+    if not isinstance(s.type_lookup(other.cls, "__rmul__"), FunctionType):
+        s.raise_error(TypeError, f"can't multiply sequence by non-int of type '{type_name(other.cls)}'")
 
 
 class Ordered:

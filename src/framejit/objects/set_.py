@@ -176,7 +176,8 @@ def _union(a: Members, b: Members) -> Members:
 
 
 def _meet(a: Members, b: Members) -> Members:
-    return {name: entry for name, entry in a.items() if name in b}
+    taken, other = (a, b) if len(b) > len(a) else (b, a)  # CPython walks the smaller set and keeps its members
+    return {name: entry for name, entry in taken.items() if name in other}
 
 
 def _minus(a: Members, b: Members) -> Members:
@@ -290,7 +291,11 @@ def _combine(symbol: str, in_place: bool) -> Any:
     def combine(s: Services, self: Value, others: list[Value]) -> Value:
         entries = members(s, self)
         for other in others:
-            entries = OPERATIONS[symbol](entries, of(s, other))
+            more = of(s, other)
+            if symbol == "&" and not is_set(s.force(other)):
+                entries = {name: entry for name, entry in more.items() if name in entries}
+            else:
+                entries = OPERATIONS[symbol](entries, more)
         if in_place:
             put(s, self, entries)
             return NONE

@@ -7,7 +7,7 @@ from typing import Any
 from framejit.core.path import MEMBER, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Pack, Value, bool_const
-from framejit.objects.exact import ExactModel
+from framejit.objects.exact import ExactModel, type_name
 from framejit.objects.fold import ConstantModel, run
 from framejit.objects.method import method
 from framejit.objects.model import model
@@ -28,7 +28,8 @@ def slice_parts(s: Services, v: Value) -> tuple[Value, Value, Value]:
 
 def real_slice(s: Services, v: Value) -> slice:
     """The slice with constant bounds; __index__ of its parts is applied."""
-    return slice(*[None if s.force(part).cls is type(None) else index(s, part) for part in slice_parts(s, v)])
+    message = "slice indices must be integers or None or have an __index__ method"
+    return slice(*[None if s.force(part).cls is type(None) else index(s, part, message) for part in slice_parts(s, v)])
 
 
 def index(s: Services, v: Value, message: str = "") -> int:
@@ -39,7 +40,7 @@ def index(s: Services, v: Value, message: str = "") -> int:
     if is_symbolic(v) and issubclass(v.cls, int):
         return int(s.constant(v))
     if s.special(v, "__index__") is None:
-        return s.raise_error(TypeError, message or f"'{v.cls.__name__}' object cannot be interpreted as an integer")
+        return s.raise_error(TypeError, message or f"'{type_name(v.cls)}' object cannot be interpreted as an integer")
     return int(s.constant(s.call_method(v, "__index__")))
 
 
@@ -92,7 +93,7 @@ class RangeModel(ConstantModel):
         key = s.force(key)
         if key.cls is slice:
             return run(s, s.constant(v).__getitem__, real_slice(s, key))
-        message = f"range indices must be integers or slices, not {key.cls.__name__}"
+        message = f"range indices must be integers or slices, not {type_name(key.cls)}"
         return run(s, s.constant(v).__getitem__, index(s, key, message))
 
     def contains(self, s: Services, v: Value, item: Value) -> Value | None:

@@ -25,6 +25,7 @@ from framejit.objects import (
     text,
     tuple_,
 )
+from framejit.objects.exact import type_name
 from framejit.objects.fold import constant, fold, run, unwrap
 from framejit.objects.method import METHODS, binder
 from framejit.objects.number import is_symbolic
@@ -192,7 +193,7 @@ def abs_(s: Services, v: Value) -> Value:
         return run(s, abs, v.obj)
     if isinstance(v, Number):
         return s.unary("-", v) if s.truth(s.compare("<", v, Const(0))) else v
-    return _special(s, v, "__abs__", f"bad operand type for abs(): '{v.cls.__name__}'")
+    return _special(s, v, "__abs__", f"bad operand type for abs(): '{type_name(v.cls)}'")
 
 
 def _special(s: Services, v: Value, name: str, error: str, *args: Value) -> Value:
@@ -209,7 +210,7 @@ def round_(s: Services, v: Value, digits: Value | None) -> Value:
         return v
     if isinstance(v, (Const, Number)):
         return fold(s, round, [v] if digits is None else [v, digits])
-    error = f"type {v.cls.__name__} doesn't define __round__ method"
+    error = f"type {type_name(v.cls)} doesn't define __round__ method"
     return _special(s, v, "__round__", error, *([] if digits is None else [digits]))
 
 
@@ -225,7 +226,7 @@ def divmod_(s: Services, left: Value, right: Value) -> Value:
         method = s.special(one, name)
         if method is not None and not _is_not_implemented(found := s.force(s.call(method, [other]))):
             return found
-    return s.raise_error(TypeError, f"unsupported operand type(s) for divmod(): '{left.cls.__name__}' and '{right.cls.__name__}'")
+    return s.raise_error(TypeError, f"unsupported operand type(s) for divmod(): '{type_name(left.cls)}' and '{type_name(right.cls)}'")
 
 
 def _is_not_implemented(v: Value) -> bool:
@@ -240,7 +241,7 @@ def pow_(s: Services, base: Value, exponent: Value, modulus: Value | None) -> Va
 
 
 @handler(int)
-def int_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def int_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
     if len(args) != 1 or kwargs:
         return fold(s, int, args, kwargs)
     v = unwrap(s, args[0])
@@ -256,11 +257,11 @@ def int_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if method is not None:
             found = s.call(method)
             return found if s.force(found).cls is int else int_(s, [found], {})
-    return s.raise_error(TypeError, f"int() argument must be a string, a bytes-like object or a real number, not '{v.cls.__name__}'")
+    return s.raise_error(TypeError, f"int() argument must be a string, a bytes-like object or a real number, not '{type_name(v.cls)}'")
 
 
 @handler(float)
-def float_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def float_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
     if len(args) != 1 or kwargs:
         return fold(s, float, args, kwargs)
     v = unwrap(s, args[0])
@@ -278,7 +279,7 @@ def float_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if method is not None:
             found = s.call(method)
             return found if s.force(found).cls is float else float_(s, [found], {})
-    return s.raise_error(TypeError, f"float() argument must be a string or a real number, not '{v.cls.__name__}'")
+    return s.raise_error(TypeError, f"float() argument must be a string or a real number, not '{type_name(v.cls)}'")
 
 
 @handler(complex)
@@ -417,7 +418,7 @@ def next_(s: Services, v: Value, default: Value | None = None) -> Value:
     if default is None:
         return s.next(v)
     if s.type_lookup(s.force(v).cls, "__next__") is MISSING:
-        s.raise_error(TypeError, f"'{s.force(v).cls.__name__}' object is not an iterator")
+        s.raise_error(TypeError, f"'{type_name(s.force(v).cls)}' object is not an iterator")
     found = next_or_none(s, v)
     return default if found is None else found
 
@@ -448,7 +449,7 @@ def zip_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     sources: list[Value] = []
     for place, arg in enumerate(args):
         if not _is_iterable(s, arg):
-            s.raise_error(TypeError, f"'{s.force(arg).cls.__name__}' object is not iterable")
+            s.raise_error(TypeError, f"'{type_name(s.force(arg).cls)}' object is not iterable")
         sources.append(s.iter(args[place]))
     return s.heap.new(zip, {("sources",): Pack(tuple, tuple(sources)), ("strict",): bool_const(strict)})
 
@@ -480,12 +481,12 @@ def reversed_(s: Services, v: Value) -> Value:
     if isinstance(v, Const) and type(v.obj) is range:
         return s.iter(Const(v.obj[::-1]))
     if s.type_lookup(v.cls, "__reversed__") is None:
-        s.raise_error(TypeError, f"'{v.cls.__name__}' object is not reversible")
+        s.raise_error(TypeError, f"'{type_name(v.cls)}' object is not reversible")
     method = s.special(v, "__reversed__")
     if method is not None:
         return s.call(method)
     if s.type_lookup(v.cls, "__getitem__") is MISSING or s.type_lookup(v.cls, "__len__") is MISSING or issubclass(v.cls, (dict, set)):
-        s.raise_error(TypeError, f"'{v.cls.__name__}' object is not reversible")
+        s.raise_error(TypeError, f"'{type_name(v.cls)}' object is not reversible")
     last = s.binary("-", s.len(v), Const(1))
     return s.heap.new(reversed, {("source",): v, ("index",): Const(s.constant(last))})
 

@@ -27,6 +27,7 @@ from framejit.core.value import FALSE, NONE, Const, Node, Number, Pack, Value, b
 from framejit.lib import functools_ as lib_functools
 from framejit.lib import pure as lib_pure
 from framejit.objects import callables, dict_, itertools_, number, slice_
+from framejit.objects.exact import type_name
 from framejit.objects.fold import FOLDABLE, ConstantModel, fold, run, unwrap
 from framejit.objects.model import model
 from framejit.objects.protocol import next_or_none
@@ -114,6 +115,7 @@ def _constant_object(kind: type) -> None:
     HANDLERS[kind] = make
 
 
+_kind: type
 for _kind in (operator.itemgetter, operator.attrgetter, operator.methodcaller):
     _constant_object(_kind)
 
@@ -204,7 +206,7 @@ def cmp_to_key(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Valu
     return s.tail_call(Const(lib_functools.cmp_to_key), args, kwargs)
 
 
-@takes(collections._count_elements, "mapping iterable /")
+@takes(collections._count_elements, "mapping iterable /")  # type: ignore[attr-defined]
 def count_elements(s: Services, mapping: Value, iterable: Value) -> Value:
     get = s.getattr(mapping, "get")
     source = s.iter(iterable)
@@ -264,8 +266,9 @@ def cycle(s: Services, iterable: Value) -> Value:
 def islice(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if kwargs or not 2 <= len(args) <= 4:
         return wrong_arguments(s, itertools.islice, args, kwargs)
-    bounds = slice_.real_slice(s, slice_.make_slice(s, args[1:]))
-    run(s, itertools.islice, (), bounds.start, bounds.stop, bounds.step)
+    given = [s.constant(arg) if isinstance(s.force(arg), (Const, Number)) else slice_.index(s, arg) for arg in args[1:]]
+    run(s, itertools.islice, (), *given)
+    bounds = slice(*given)
     start, step = bounds.start or 0, bounds.step or 1
     done = Const(0)
     return _new(s, itertools.islice, source=s.iter(args[0]), done=done, next=Const(start), stop=Const(bounds.stop), step=Const(step))
@@ -472,7 +475,7 @@ def _deep(s: Services, v: Value, memo: dict[Value, Value]) -> Value:
     if v.cls is set:
         return s.call(s.getattr(v, "copy")) if all(isinstance(s.force(m), Const) for m in s.unpack(v)) else s.unsupported(R.OPAQUE_CALL, v)
     if s.special(v, "__deepcopy__") is not None:
-        return s.unsupported(R.OPAQUE_CALL, copy.deepcopy, f"__deepcopy__ of {v.cls.__name__}")
+        return s.unsupported(R.OPAQUE_CALL, copy.deepcopy, f"__deepcopy__ of {type_name(v.cls)}")
     return _copied_object(s, v, memo)
 
 
@@ -521,7 +524,7 @@ def fspath(s: Services, path: Value) -> Value:
         return v
     method = s.special(v, "__fspath__")
     if method is None:
-        return s.raise_error(TypeError, f"expected str, bytes or os.PathLike object, not {v.cls.__name__}")
+        return s.raise_error(TypeError, f"expected str, bytes or os.PathLike object, not {type_name(v.cls)}")
     return s.call(method)
 
 
