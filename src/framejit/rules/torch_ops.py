@@ -220,17 +220,12 @@ def transform(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value
     return s.unsupported(R.HOOK_MODE)
 
 
-@handler(torch.autograd.backward, torch.autograd.grad)
-def backward(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return s.unsupported(R.BACKWARD)
-
-
 @handler(torch._C._log_api_usage_once)
 def log_api_usage(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return NONE
 
 
-@handler(torch.utils.checkpoint.checkpoint, torch.autograd.Function.apply.__func__)
+@handler(torch.utils.checkpoint.checkpoint)
 def left_alone(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return s.unsupported(R.OPAQUE_CALL)
 
