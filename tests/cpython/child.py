@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import doctest
 import importlib
 import json
 import os
@@ -16,8 +17,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import framejit
 import test.support
+
+import framejit
 
 
 class Outcome(unittest.TestResult):
@@ -61,7 +63,7 @@ def flatten(suite: Any) -> Iterator[unittest.TestCase]:
     for item in suite:
         if isinstance(item, unittest.TestSuite):
             yield from flatten(item)
-        elif isinstance(getattr(type(item), getattr(item, "_testMethodName", "?"), None), Callable):
+        elif not isinstance(item, doctest.DocTestCase) and isinstance(getattr(type(item), getattr(item, "_testMethodName", "?"), None), Callable):
             yield item
 
 
