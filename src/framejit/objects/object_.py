@@ -431,6 +431,13 @@ def text(s: Services, value: Value, function: Callable[[Any], str]) -> Value:
     return s.call(Const(found), [value])
 
 
+BINARY_NAMES = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
+    "&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift",
+}  # fmt: skip
+COMPARE_NAMES = {"<": "__lt__", "<=": "__le__", "==": "__eq__", "!=": "__ne__", ">": "__gt__", ">=": "__ge__"}
+
+
 @model(object)
 class ObjectModel(Model):
     """Instances of classes without a model of their own."""
@@ -449,9 +456,33 @@ class ObjectModel(Model):
         return ref
 
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+        self._not_in_c(s, v, COMPARE_NAMES[symbol], object.__dict__[COMPARE_NAMES[symbol]])
         if symbol == "==":
             return bool_const(True) if s.is_same(v, other) else None
         return None
+
+    def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
+        name = BINARY_NAMES[symbol.removesuffix("=")]
+        prefix = "r" if reflected else "i" if symbol.endswith("=") else ""
+        self._not_in_c(s, right if reflected else left, f"__{prefix}{name}__")
+        return None
+
+    def len(self, s: Services, v: Value) -> Value | None:
+        self._not_in_c(s, v, "__len__")
+        return None
+
+    def truth(self, s: Services, v: Value) -> bool | None:
+        self._not_in_c(s, v, "__bool__")
+        return None
+
+    def contains(self, s: Services, v: Value, item: Value) -> Value | None:
+        self._not_in_c(s, v, "__contains__")
+        return None
+
+    def _not_in_c(self, s: Services, v: Value, name: str, default: Any = MISSING) -> None:
+        """End the region where C code that is not modelled implements the slot."""
+        if type_lookup(s, v.cls, name) not in (default, MISSING):
+            s.unsupported(R.OPAQUE_OPERATION, v, name)
 
     def hash_key(self, s: Services, v: Value) -> Any:
         if type_lookup(s, v.cls, "__hash__") is object.__hash__ and type_lookup(s, v.cls, "__eq__") is object.__eq__:

@@ -16,7 +16,7 @@ from framejit.objects import object_
 from framejit.objects.dict_ import full, hash_key, key_in, store
 from framejit.objects.exact import type_name
 from framejit.objects.model import model_of
-from framejit.objects.object_ import delattr_, dict_of, getattr_, getattr_tail, setattr_, special, type_lookup
+from framejit.objects.object_ import BINARY_NAMES, COMPARE_NAMES, delattr_, dict_of, getattr_, getattr_tail, setattr_, special, type_lookup
 from framejit.reasons import R
 
 HEAP_TYPE = 1 << 9
@@ -114,11 +114,6 @@ def mapping_items(s: Services, mapping: Value) -> Iterator[tuple[Value, Value]]:
 
 # -- operators --------------------------------------------------------------------------------------------------------
 
-SPECIAL = {
-    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
-    "&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift",
-}  # fmt: skip
-COMPARE = {"<": "__lt__", "<=": "__le__", "==": "__eq__", "!=": "__ne__", ">": "__gt__", ">=": "__ge__"}
 SWAPPED = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
 
 
@@ -139,7 +134,7 @@ def _operate(s: Services, symbol: str, left: Value, right: Value, reflected: boo
 def binary(s: Services, symbol: str, left: Value, right: Value) -> Value:
     left, right = s.force(left), s.force(right)
     operator = symbol[:-1] if symbol.endswith("=") else symbol
-    name = SPECIAL[operator]
+    name = BINARY_NAMES[operator]
     if operator is not symbol:
         result = _operate(s, symbol, left, right, False, f"__i{name}__")
         if result is not None:
@@ -166,7 +161,7 @@ def _overrides(cls: type, base: type, name: str) -> bool:
 
 
 def _compare(s: Services, symbol: str, value: Value, other: Value) -> Value | None:
-    slot = user_slot(s, value, COMPARE[symbol])
+    slot = user_slot(s, value, COMPARE_NAMES[symbol])
     if slot is not None:
         result = s.force(s.call(slot, [other]))
         return None if is_not_implemented(result) else result

@@ -11,7 +11,7 @@ from framejit.core.value import NONE, Const, Value, bool_const
 from framejit.objects import dict_view, iterator
 from framejit.objects.fold import constant, run
 from framejit.objects.model import model_of
-from framejit.objects.protocol import COMPARE, SPECIAL
+from framejit.objects.object_ import BINARY_NAMES, COMPARE_NAMES
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, Handler
 
@@ -120,8 +120,8 @@ SLOTS: dict[str, Handler] = {
     "__iter__": _iter, "__next__": _next, "__bool__": _bool, "__hash__": _hash,
     "__neg__": _unary("-"), "__pos__": _unary("+"), "__invert__": _unary("~"),
 }  # fmt: skip
-SLOTS.update({name: _compare(symbol) for symbol, name in COMPARE.items()})
-for _symbol, _stem in SPECIAL.items():
+SLOTS.update({name: _compare(symbol) for symbol, name in COMPARE_NAMES.items()})
+for _symbol, _stem in BINARY_NAMES.items():
     SLOTS[f"__{_stem}__"] = _operate(_symbol, False)
     SLOTS[f"__r{_stem}__"] = _operate(_symbol, True)
     SLOTS[f"__i{_stem}__"] = _operate(_symbol + "=", False)
