@@ -1,12 +1,12 @@
 """A capture that captures one instruction at a time: every region is one instruction, opaque where it can be."""
 
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from frames.core import KINDS, NULL, C, opaque, program
-
 from framejit.bytecode.decode import decode
 from framejit.bytecode.instr import Code, Instr
+from frames.core import KINDS, NULL, C, opaque, program
 
 NAMES = {"POP_JUMP_IF_TRUE": "JUMP_IF_TRUE", "POP_JUMP_IF_FALSE": "JUMP_IF_FALSE", "WITH_EXCEPT_START": "WITH_EXIT"}
 NAMED = {
@@ -14,6 +14,13 @@ NAMED = {
     "STORE_NAME", "DELETE_NAME", "IMPORT_NAME", "IMPORT_FROM",
 }
 SUPERS = {"LOAD_SUPER_ATTR": 0, "LOAD_SUPER_METHOD": 1}
+
+# raw instructions that are several canonical ones
+SEVERAL: dict[tuple[str, ...], Callable[[Instr], tuple]] = {
+    ("COMPARE_OP", "TO_BOOL"): lambda ins: opaque(ins, arg=ins.arg + 16),
+    ("BUILD_SLICE", "BINARY_SUBSCR"): lambda ins: opaque(ins, "BINARY_SLICE"),
+    ("BUILD_SLICE", "STORE_SUBSCR"): lambda ins: opaque(ins, "STORE_SLICE"),
+}
 
 
 def opaque_row(ins: Instr) -> tuple | None:
@@ -84,7 +91,7 @@ class Model:
         self.slots[value] = None
 
     def do_store_fast(self, ins: Instr, value: int) -> None:
-        self.slots[value] = "register", self.read(self.slots.pop())
+        self.slots[value] = self.slots.pop()
 
     def do_delete_fast(self, ins: Instr, value: int) -> None:
         self.read(self.slots[value])
@@ -103,8 +110,7 @@ class Model:
         self.slots.append(("register", self.read(self.slots[-value])))
 
     def do_swap(self, ins: Instr, value: int) -> None:
-        a, b = self.read(self.slots[-1]), self.read(self.slots[-value])
-        self.slots[-1], self.slots[-value] = ("register", b), ("register", a)
+        self.slots[-1], self.slots[-value] = self.slots[-value], self.slots[-1]
 
     def do_build_tuple(self, ins: Instr, value: int) -> None:
         items = [self.read(token) for token in self.slots[len(self.slots) - value :]]
@@ -134,8 +140,18 @@ class Model:
     def do_return_value(self, ins: Instr, value: Any) -> None:
         self.onward = "RETURN_AT", self.read(self.slots.pop()), ins.pc
 
+    def written(self, place: int, token: tuple[str, int] | None) -> int:
+        if token == ("slot", place):
+            return -2
+        if token is None:
+            return -1
+        if token[0] == "slot" and self.empty[token[1]]:
+            self.rows.append(("CHECK_SLOT_EMPTY", token[1]))
+            return -1
+        return self.read(token)
+
     def program(self) -> list[tuple]:
-        written = [-2 if token == ("slot", i) else -1 if token is None else self.read(token) for i, token in enumerate(self.slots)]
+        written = [self.written(place, token) for place, token in enumerate(self.slots)]
         return [*self.rows, ("SLOTS", written), self.onward]
 
 
@@ -154,13 +170,9 @@ class Stepper:
         code = decode(view.code)
         group = [ins for ins in code.instructions[code.by_pc[view.pc] :][:3] if ins.pc == view.pc]
         ops = [ins.op for ins in group]
-        row = opaque_row(group[0])
-        if ops == ["COMPARE_OP", "TO_BOOL"]:
-            row = opaque(group[0], arg=group[0].arg + 16)
-        elif len(ops) > 1:
-            row = None
+        row = opaque_row(group[0]) if len(group) == 1 else SEVERAL.get(tuple(ops), lambda ins: None)(group[0])
         if row:
-            self.opaque.add(ops[0])
+            self.opaque |= set(ops)
             return [row]
         model = Model(code, view.slots)
         try:

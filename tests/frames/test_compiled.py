@@ -10,9 +10,8 @@ import sys
 import types
 import weakref
 
-from frames.core import KEY, NATIVE, OFF, C, callbacks, compiled, find, install, opaque, program, raised
-
 from framejit.bytecode.decode import decode
+from frames.core import KEY, NATIVE, OFF, C, callbacks, compiled, find, install, opaque, program, raised
 
 
 def sample(a, b=2, *, c: int = 3) -> int:
@@ -90,13 +89,13 @@ def test_pickles_by_name():
 
 
 def test_cycles_are_collected():
-    def f():
-        return f
+    def recursive():
+        return itself  # noqa: F821
 
-    run = compiled(f)
+    run = itself = compiled(recursive)
     run.me = run
     reference = weakref.ref(run)
-    del run, f
+    del run, itself, recursive
     gc.collect()
     assert reference() is None
 

@@ -3,9 +3,21 @@
 import sys
 import weakref
 
-from frames.core import NULL, C, callbacks, compiled, find, install, lines, nothing_handled, opaque, program, raised, slots
-
 from framejit.bytecode.versions import NULL_FIRST
+from frames.core import (
+    NULL,
+    C,
+    callbacks,
+    compiled,
+    find,
+    install,
+    lines,
+    nothing_handled,
+    opaque,
+    program,
+    raised,
+    slots,
+)
 
 log = []
 kept = []
@@ -268,7 +280,7 @@ def makes(x):
     return made
 
 
-def tests(x):
+def truth_of(x):
     if x:
         return "true"
     return "false"
@@ -297,17 +309,17 @@ def test_init_returns_the_instance():
 
 def test_bool_decides_the_jump():
     log.clear()
-    jump = find(tests, "POP_JUMP_IF_FALSE")
+    jump = find(truth_of, "POP_JUMP_IF_FALSE")
     for answer in (True, False, 3):
         truth = Truth(answer)
-        install(tests, ("LOAD_CONST", 0, truth), ("LOAD_CONST", 1, Truth.__bool__), ("SLOTS", [0]),
+        install(truth_of, ("LOAD_CONST", 0, truth), ("LOAD_CONST", 1, Truth.__bool__), ("SLOTS", [0]),
                 ("CALLEE", 1, jump.pc, jump.pc, 4, -1, [0], "inside"), "inside", ("NATIVE", 0))
         if answer == 3:
-            error = raised(compiled(tests), truth)
-            assert type(error) is TypeError and lines(error) == [("tests", 1)]
+            error = raised(compiled(truth_of), truth)
+            assert type(error) is TypeError and lines(error) == [("truth_of", 1)]
         else:
-            assert compiled(tests)(truth) == str(answer).lower()
-        C.reset(tests.__code__)
+            assert compiled(truth_of)(truth) == str(answer).lower()
+        C.reset(truth_of.__code__)
     assert log == [("bool",)] * 3
     log.clear()
 
