@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import builtins
 import enum
 import types
 from typing import Any
@@ -153,6 +154,11 @@ def object_new(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Valu
     if (len(args) > 1 or kwargs) and s.type_lookup(target.obj, "__new__") is not object.__new__ and s.type_lookup(target.obj, "__init__") is object.__init__:
         s.raise_error(TypeError, "object.__new__() takes exactly one argument (the type to instantiate)")
     return allocate(s, target, object.__new__, [], {})
+
+
+@handler(builtins.__build_class__)
+def build_class(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return s.unsupported(R.BUILD_CLASS)
 
 
 @handler(object.__init__)

@@ -1,0 +1,196 @@
+"""One example program for each reason why a region ends; `docs/breaks.md` shows them, a test runs them.
+
+Each row is a function with its arguments; the body is what the page shows.
+"""
+
+import datetime
+import struct
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import framejit
+import torch
+
+
+class Program(NamedTuple):
+    """The example of one reason."""
+
+    function: Callable[..., Any]
+    arguments: Callable[[], tuple[Any, ...]]
+    settings: dict[str, Any]
+
+
+PROGRAMS: dict[str, Program] = {}
+x = lambda: (torch.arange(4.0),)  # noqa: E731
+
+
+def example(reason: str, arguments: Callable[[], tuple[Any, ...]] = x, **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the example of a reason, with arguments and settings it needs."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        if reason in PROGRAMS:
+            raise ValueError(f"two examples for {reason}")
+        PROGRAMS[reason] = Program(function, arguments, settings)
+        return function
+
+    return register
+
+
+@example("USER_BREAK")
+def user_break(x):
+    y = x + 1
+    framejit.graph_break()
+    return y * 2
+
+
+@framejit.disable
+def left_alone(x):
+    return x * 2
+
+
+@example("DISABLED_FUNCTION")
+def disabled_function(x):
+    return left_alone(x + 1)
+
+
+@example("OPAQUE_CALL")
+def opaque_call(x):
+    return x + datetime.datetime(2020, 1, 1).year
+
+
+@example("OPAQUE_OPERATION", lambda: (torch.ones(2), datetime.timedelta(1)))
+def opaque_operation(x, delta):
+    return x + (2 * delta).days
+
+
+@example("ATTRIBUTE_OF_OPAQUE", lambda: (torch.ones(2),))
+def attribute_of_opaque(x):
+    return x + 1, type(x).__dict__
+
+
+class Settings:
+    value = 1
+
+
+@example("STORE_TO_OPAQUE")
+def store_to_opaque(x):
+    Settings.value = 1
+    return x + 1
+
+
+@example("UNKNOWN_ITERATOR", lambda: (torch.ones(2), struct.iter_unpack("b", b"ab")))
+def unknown_iterator(x, numbers):
+    for (number,) in numbers:
+        x = x + number
+    return x
+
+
+@example("DATA_DEPENDENT_BRANCH")
+def data_dependent_branch(x):
+    if x.sum() > 0:
+        return x + 1
+    return x - 1
+
+
+@example("SCALAR_READ")
+def scalar_read(x):
+    return x * x.max().item()
+
+
+@example("DYNAMIC_SHAPE_OPERATOR")
+def dynamic_shape_operator(x):
+    return x[x > 1] + 1
+
+
+@example("FAKE_TENSOR_ERROR")
+def fake_tensor_error(x):
+    try:
+        return x + torch.ones(3)
+    except RuntimeError:
+        return x
+
+
+@example("IMPORT")
+def import_that_runs(x):
+    sys.modules.pop("this_is_not_loaded", None)
+    try:
+        import this_is_not_loaded  # noqa: F401
+    except ImportError:
+        x = x + 1
+    return x
+
+
+@example("BUILD_CLASS")
+def build_class(x):
+    class Local:
+        k = 3
+
+    return x * Local.k
+
+
+@example("FRAME_INSPECTION")
+def frame_inspection(x):
+    y = x + 1
+    return y, sorted(locals())
+
+
+def count():
+    yield 1
+    yield 2
+
+
+@example("GENERATOR_OPERATION", lambda: (torch.ones(2), count()))
+def generator_operation(x, numbers):
+    numbers.close()
+    return x + 1
+
+
+@example("UNCAUGHT_EXCEPTION")
+def uncaught_exception(x):
+    y = x + 1
+    raise ValueError("leaves", y.shape)
+
+
+@example("EXCEPTION_OPERATION")
+def exception_operation(x):
+    try:
+        raise ExceptionGroup("both", [ValueError(1), KeyError(2)])
+    except* ValueError:
+        x = x + 1
+    return x
+
+
+@example("TENSOR_ATTRIBUTE_STORE")
+def tensor_attribute_store(x):
+    y = x * 2
+    y.grad = None
+    y.data = x
+    return y
+
+
+@example("BACKWARD", lambda: (torch.ones(2, requires_grad=True),))
+def backward(x):
+    (x * 2).sum().backward()
+    return x.grad
+
+
+@example("OUTPUT")
+def output(x):
+    print(end="")
+    return x + 1
+
+
+@example("CODE_TOO_LARGE", instruction_limit=500)
+def code_too_large(x):
+    for _ in range(100):
+        x = x + 1
+    return x
+
+
+@example("INLINE_TOO_DEEP", inline_limit=20)
+def inline_too_deep(x):
+    def down(n):
+        return x + n if n < 1 else down(n - 1)
+
+    return down(30)
