@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from framejit.bytecode.decode import decode
 from framejit.bytecode.instr import DecodeError
+from framejit.config import config
 from framejit.core.errors import Raised
 from framejit.core.heap import MISSING
 from framejit.core.path import CLOSURE, FUNC_FIELD, ITEM
@@ -46,6 +47,8 @@ def tail_call(interp: Interpreter, callee: Value, args: Sequence[Value] = (), kw
 
 def _call_const(interp: Interpreter, target: Const, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
     obj = target.obj
+    if not callable(obj):
+        interp.raise_error(TypeError, f"'{type(obj).__name__}' object is not callable")
     if isinstance(obj, types.MethodType):
         bound = interp.wrap(obj.__self__) if target.path is None else interp.input(target.path.to("METHOD_SELF"), obj.__self__)
         func_path = interp.trace.roots.const(obj.__func__) if target.path is None else target.path.to("METHOD_FUNC")
@@ -137,6 +140,8 @@ def _call_function(interp: Interpreter, target: Const | Ref, args: list[Value], 
         decoded = decode(code)
     except DecodeError as error:
         interp.unsupported(R.UNSUPPORTED_OPCODE, target, str(error))
+    if len(interp.frames) >= config.inline_limit:
+        interp.unsupported(R.INLINE_TOO_DEEP, target)
     slots = bind(interp, target, parts, args, kwargs)
     slots.extend([NULL] * (decoded.nlocalsplus - len(slots)))
     frame = Frame(decoded, code, target, slots, parts.globals, parts.builtins)

@@ -258,9 +258,7 @@ class Interpreter:
             self.base = base
 
     def push(self, frame: Frame) -> None:
-        """Make `frame` the running one."""
-        if len(self.frames) >= config.inline_limit:
-            self.unsupported(R.INLINE_TOO_DEEP)
+        """Make `frame` the running one; the operands of its call are gone, so this cannot fail."""
         self.frames.append(frame)
 
     def pop(self, value: Value) -> None:
