@@ -339,6 +339,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
   p->name = name ? Py_NewRef(name) : PyUnicode_FromString("");
   p->held = PyTuple_New(PyTuple_GET_SIZE(consts));
   p->life = PyCapsule_New(p, nullptr, nullptr);
+  if (p->life) PyCapsule_SetContext(p->life, p); // taken back in dealloc: a weak reference may outlive the program
   bool ok = p->name && p->held && p->life && pack(p, tuple, consts) &&
             hold_constants(p, consts, weak, find_only_checked(p, PyTuple_GET_SIZE(consts)));
   Py_DECREF(tuple);
@@ -366,7 +367,8 @@ static void program_dealloc(PyObject *self) {
   auto *p = reinterpret_cast<Program *>(self);
   PyTypeObject *type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
-  Py_CLEAR(p->held); // first: no weak reference may call back below
+  if (p->life) PyCapsule_SetContext(p->life, nullptr);
+  Py_CLEAR(p->held);
   Py_CLEAR(p->life);
   Py_CLEAR(p->name);
   for (Stamp &stamp : p->stamps) PyMem_Free(stamp.values);

@@ -29,7 +29,7 @@ static const int64_t ANY = INT64_MIN;
 struct TensorCheck {
   PyObject_VAR_HEAD // as many numbers
   PyTypeObject *type; // borrowed from `watch` or what it refers to; NULL once the class is gone
-  PyObject *watch;
+  PyObject *watch, *life; // the weak reference; a capsule that tells its callback of the check, or that it is gone
   uint64_t keys;
   caffe2::TypeMeta dtype;
   c10::Device device;
@@ -167,7 +167,7 @@ bool describe_tensor(PyObject *value, char *text, size_t size) {
 }
 
 static PyObject *class_died(PyObject *check, PyObject *) {
-  if (auto *c = static_cast<TensorCheck *>(PyCapsule_GetPointer(check, nullptr))) c->type = nullptr;
+  if (auto *c = static_cast<TensorCheck *>(PyCapsule_GetContext(check))) c->type = nullptr;
   Py_RETURN_NONE;
 }
 static PyMethodDef class_died_method = {"class_died", class_died, METH_O, nullptr};
@@ -175,9 +175,9 @@ static PyMethodDef class_died_method = {"class_died", class_died, METH_O, nullpt
 // The class is not kept alive: it may own the code that this check guards.
 static bool watch_class(TensorCheck *c, PyTypeObject *type) {
   c->type = type;
-  PyObject *capsule = PyCapsule_New(c, nullptr, nullptr);
-  PyObject *callback = capsule ? PyCFunction_New(&class_died_method, capsule) : nullptr;
-  Py_XDECREF(capsule);
+  if (!(c->life = PyCapsule_New(c, nullptr, nullptr))) return false;
+  PyCapsule_SetContext(c->life, c);
+  PyObject *callback = PyCFunction_New(&class_died_method, c->life);
   c->watch = callback ? PyWeakref_NewRef(reinterpret_cast<PyObject *>(type), callback) : nullptr;
   Py_XDECREF(callback);
   return c->watch != nullptr;
@@ -233,7 +233,9 @@ static PyObject *tensor_check(PyObject *, PyObject *args, PyObject *kwargs) {
 static void tensor_check_dealloc(PyObject *self) {
   auto *c = reinterpret_cast<TensorCheck *>(self);
   PyTypeObject *type = Py_TYPE(self);
+  if (c->life) PyCapsule_SetContext(c->life, nullptr);
   Py_CLEAR(c->watch);
+  Py_CLEAR(c->life);
   type->tp_free(self);
   Py_DECREF(type);
 }

@@ -4,9 +4,9 @@
 namespace fj {
 
 static PyObject *on_death(PyObject *life, PyObject *) {
-  if (auto *p = static_cast<Program *>(PyCapsule_GetPointer(life, nullptr))) {
+  if (auto *p = static_cast<Program *>(PyCapsule_GetContext(life))) {
     p->dead = true;
-    for (size_t k = 0; k < p->consts.size(); k++) {
+    for (size_t k = 0; p->held && k < p->consts.size(); k++) {
       PyObject *held = PyTuple_GET_ITEM(p->held, k);
       if (held && PyWeakref_CheckRef(held) && PyWeakref_GET_OBJECT(held) == Py_None) p->consts[k].object = nullptr;
     }

@@ -250,6 +250,20 @@ def test_weak_bound_method():
     assert ref() is None and program.dead
 
 
+def test_a_reference_may_outlive_its_program():
+    class Local:
+        @property
+        def p(self): ...
+
+    program = pack(LOAD, ("CHECK_IS", 0, 0), RETURN, consts=(vars(Local)["p"],), weak=(0,))
+    parts = program.consts[0]
+    assert type(parts) is tuple
+    del program
+    del Local
+    gc.collect()
+    assert all(part() is None for part in parts[1:] if isinstance(part, weakref.ref))
+
+
 def test_a_program_can_be_collected_in_a_cycle():
     holder = Point()
     holder.program = pack(LOAD, ("CHECK_IS", 0, 0), RETURN, consts=(holder,))
