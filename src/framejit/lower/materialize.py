@@ -17,11 +17,12 @@ from framejit.core.trace import Trace
 from framejit.core.value import Const, Lazy, Node, Null, Number, Pack, Ref, Value
 from framejit.lower.guards import Head
 from framejit.lower.pack import Instruction, Label, Packer
+from framejit.objects.fold import FOLDABLE, VALUE
 from framejit.objects.rebuild import REBUILDERS, rebuild
 
 ITEMS = Heap.ITEMS
 RAISED, CONTENTS, DICT_FIELD = ("raised",), ("contents",), ("dict",)
-PRIVATE: set[Any] = set()  # fields that only the capture knows
+PRIVATE: set[Any] = {VALUE}  # fields that only the capture knows
 Builder = Callable[["Materializer", Ref], int]
 BUILDERS: dict[type, Builder] = {}
 
@@ -201,7 +202,13 @@ class Materializer:
 
     def instance(self, ref: Ref) -> int:
         """An object of a class written in Python: made bare, then filled."""
-        register = self.made[id(ref)] = self.new("NEW", self.const(ref.cls))
+        plain = self.heap.get(ref, VALUE)
+        if plain is None:
+            register = self.new("NEW", self.const(ref.cls))
+        else:  # of a subclass of int, float, str ...
+            base = next(base for base in ref.cls.__mro__ if base in FOLDABLE)
+            register = self.call(base.__new__, self.const(ref.cls), self.value(plain))
+        self.made[id(ref)] = register
         self.fill(ref, register)
         return register
 

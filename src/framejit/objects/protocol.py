@@ -20,17 +20,23 @@ from framejit.objects.object_ import BINARY_NAMES, COMPARE_NAMES, delattr_, dict
 from framejit.reasons import R
 
 HEAP_TYPE = 1 << 9
+TESTED_FOR_NONE = ("__iter__", "__hash__", "__contains__")
 SLOT_WRAPPERS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.MethodWrapperType)
 
 
 def user_slot(s: Services, value: Value, name: str) -> Value | None:
-    """The special method bound to the value if its class defines it in Python; None where C code of the base type answers."""
+    """The special method bound to the value if its class defines it in Python; None where C code of the base type answers.
+
+    A class that sets the name to None gets None back as a value: calling it raises, as it does in CPython.
+    """
     cls = value.cls
     if not cls.__flags__ & HEAP_TYPE or isinstance(value, Node):
         return None
     found = s.type_lookup(cls, name)
-    if found is MISSING or found is None or isinstance(found, (*SLOT_WRAPPERS, types.BuiltinFunctionType)):
+    if found is MISSING or isinstance(found, (*SLOT_WRAPPERS, types.BuiltinFunctionType)):
         return None
+    if found is None:
+        return None if name in TESTED_FOR_NONE else NONE
     return object_.bind(s, s.trace.roots.const(found), found, value)
 
 
@@ -221,7 +227,7 @@ def truth(s: Services, value: Value) -> bool:
     if known is not None:
         return known
     length = _length(s, value)
-    return True if length is None else s.truth(length)
+    return True if length is None else s.truth(_checked(s, length))
 
 
 def _length(s: Services, value: Value) -> Value | None:
@@ -236,9 +242,36 @@ def len_(s: Services, value: Value) -> Value:
     length = _length(s, value)
     if length is None:
         return type_error(s, f"object of type '{_name(value)}' has no len()")
-    if isinstance(length, Const) and isinstance(length.obj, int) and length.obj < 0:
+    return _checked(s, length)
+
+
+def _checked(s: Services, length: Value) -> Value:
+    """What `__len__` gave, as an int that is a length."""
+    if isinstance(length, Const) and type(length.obj) is not int:
+        length = index(s, length)
+    elif isinstance(length, (Ref, Pack)):
+        length = index(s, length)
+    if isinstance(length, Const) and length.obj < 0:
         s.raise_error(ValueError, "__len__() should return >= 0")
+    if isinstance(length, Const) and length.obj > sys.maxsize:
+        s.raise_error(OverflowError, "cannot fit 'int' into an index-sized integer")
     return length
+
+
+def index(s: Services, value: Value) -> Value:
+    """operator.index()."""
+    value = s.force(value)
+    if isinstance(value, Const) and isinstance(value.obj, int):
+        return Const(int.__index__(value.obj))
+    if isinstance(value, (Number, Node)):
+        return value
+    method = special(s, value, "__index__")
+    if method is None:
+        return type_error(s, f"'{_name(value)}' object cannot be interpreted as an integer")
+    found = s.force(s.call(method))
+    if not issubclass(found.cls, int):
+        return type_error(s, f"__index__ returned non-int (type {_name(found)})")
+    return index(s, found) if isinstance(found, Const) else found
 
 
 def contains(s: Services, container: Value, item: Value) -> Value:
@@ -246,6 +279,8 @@ def contains(s: Services, container: Value, item: Value) -> Value:
     slot = user_slot(s, value, "__contains__")
     if slot is not None:
         return bool_const(s.truth(s.call(slot, [item])))
+    if value.cls.__flags__ & HEAP_TYPE and not isinstance(value, Node) and s.type_lookup(value.cls, "__contains__") is None:
+        return type_error(s, f"'{_name(value)}' object is not a container")
     if user_slot(s, value, "__iter__") is None:
         answer = model_of(value.cls).contains(s, value, item)
         if answer is not None:

@@ -29,7 +29,7 @@ from framejit.objects.exact import type_name
 from framejit.objects.fold import constant, fold, run, unwrap
 from framejit.objects.method import METHODS, binder
 from framejit.objects.number import is_symbolic
-from framejit.objects.protocol import format_, next_or_none
+from framejit.objects.protocol import format_, next_or_none, user_slot
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, handler, pure
 
@@ -185,11 +185,17 @@ def looks_at_frames(s: Services, args: list[Value], kwargs: dict[str, Value]) ->
 # -- numbers ----------------------------------------------------------------------------------------------------------
 
 
+def unwrap_unless(s: Services, v: Value, *names: str) -> Value:
+    """The plain number or string within an instance of a subclass, unless the subclass defines one of these methods in Python."""
+    v = s.force(v)
+    return v if any(user_slot(s, v, name) is not None for name in names) else unwrap(s, v)
+
+
 @handler(abs)
 @positional(1)
 def abs_(s: Services, v: Value) -> Value:
-    v = unwrap(s, v)
-    if isinstance(v, Const):
+    v = unwrap_unless(s, v, "__abs__")
+    if isinstance(v, Const) and type(v.obj) in (int, float, bool, complex):
         return run(s, abs, v.obj)
     if isinstance(v, Number):
         return s.unary("-", v) if s.truth(s.compare("<", v, Const(0))) else v
@@ -203,12 +209,12 @@ def _special(s: Services, v: Value, name: str, error: str, *args: Value) -> Valu
 
 @takes(round, "number ndigits=")
 def round_(s: Services, v: Value, digits: Value | None) -> Value:
-    v = unwrap(s, v)
+    v = unwrap_unless(s, v, "__round__")
     if digits is not None and s.force(digits).cls is type(None):
         digits = None
     if isinstance(v, Number) and issubclass(v.cls, int) and digits is None:
         return v
-    if isinstance(v, (Const, Number)):
+    if isinstance(v, Number) or (isinstance(v, Const) and type(v.obj) in (int, float, bool)):
         return fold(s, round, [v] if digits is None else [v, digits])
     error = f"type {type_name(v.cls)} doesn't define __round__ method"
     return _special(s, v, "__round__", error, *([] if digits is None else [digits]))
@@ -217,8 +223,8 @@ def round_(s: Services, v: Value, digits: Value | None) -> Value:
 @handler(divmod)
 @positional(2)
 def divmod_(s: Services, left: Value, right: Value) -> Value:
-    left, right = unwrap(s, left), unwrap(s, right)
-    if isinstance(left, Const) and isinstance(right, Const):
+    left, right = unwrap_unless(s, left, "__divmod__"), unwrap_unless(s, right, "__rdivmod__")
+    if isinstance(left, Const) and isinstance(right, Const) and {type(left.obj), type(right.obj)} <= {int, float, bool}:
         return run(s, divmod, left.obj, right.obj)
     if is_symbolic(left) or is_symbolic(right):
         return Pack(tuple, (s.binary("//", left, right), s.binary("%", left, right)))
@@ -244,7 +250,7 @@ def pow_(s: Services, base: Value, exponent: Value, modulus: Value | None) -> Va
 def int_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
     if len(args) != 1 or kwargs:
         return fold(s, int, args, kwargs)
-    v = unwrap(s, args[0])
+    v = unwrap_unless(s, args[0], "__int__", "__index__", "__trunc__")
     if isinstance(v, Const):
         if type(v.obj).__module__ == "builtins" or not hasattr(type(v.obj), "__int__"):
             return run(s, int, v.obj)
@@ -264,7 +270,7 @@ def int_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pe
 def float_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
     if len(args) != 1 or kwargs:
         return fold(s, float, args, kwargs)
-    v = unwrap(s, args[0])
+    v = unwrap_unless(s, args[0], "__float__", "__index__")
     if isinstance(v, Const):
         if type(v.obj).__module__ == "builtins" or not hasattr(type(v.obj), "__float__"):
             return run(s, float, v.obj)
@@ -292,7 +298,7 @@ def complex_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def bool_(s: Services, v: Value | None = None) -> Value:
     if v is None:
         return FALSE
-    v = unwrap(s, v)
+    v = unwrap_unless(s, v, "__bool__")
     if isinstance(v, Number):
         return v if v.cls is bool else s.compare("!=", v, Const(0))
     return bool_const(s.truth(v))
