@@ -1,0 +1,1 @@
+"""Random Python programs, run eagerly and captured, with everything observable compared."""
