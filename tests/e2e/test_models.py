@@ -2,11 +2,12 @@
 
 import copy
 
-import framejit
 import pytest
 import torch
-from support import Counter, check
 from torch import nn
+
+import framejit
+from support import Counter, check
 
 
 class Net(nn.Module):

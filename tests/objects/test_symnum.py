@@ -1,7 +1,8 @@
 """Integers that changed between calls: computed by the program, compared, and guarded only where the code asks."""
 
-import framejit
 import torch
+
+import framejit
 from support import Counter
 
 

@@ -1,6 +1,7 @@
 """Tensors: attributes, operators, indexing, methods and in-place changes, in one graph each."""
 
 import torch
+
 from support import check
 
 

@@ -1,6 +1,7 @@
 """torch.autograd functions, backward and hooks around captured code."""
 
 import torch
+
 from support import check
 
 

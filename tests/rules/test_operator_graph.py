@@ -2,10 +2,11 @@
 
 import warnings
 
-import framejit
 import pytest
 import torch
 import torch.nn.functional as F
+
+import framejit
 from support import Counter, check
 
 BACKENDS = ["eager", "aot_eager"]

@@ -1,7 +1,8 @@
 """Grad mode, autocast and the other modes of torch inside captured code, across breaks and exceptions."""
 
-import framejit
 import torch
+
+import framejit
 from support import check
 
 W = torch.nn.Parameter(torch.ones(4, 4))
