@@ -112,7 +112,10 @@ def _exception(m: Materializer, ref: Ref) -> int:
 @builder(types.TracebackType)
 def _traceback(m: Materializer, ref: Ref) -> int:
     raised = m.heap.get(ref, ("of",))
-    raise Retrace(("break", m.heap.get(raised, exception.RAISED)))
+    step = exception.raised_at(m.heap, raised)
+    if step is None:
+        raise NotImplementedError("a traceback of an exception that has lost it")
+    raise Retrace(("break", step))
 
 
 @builder(types.GeneratorType, types.CoroutineType)

@@ -17,11 +17,12 @@ from framejit.core.trace import Trace
 from framejit.core.value import Const, Lazy, Node, Null, Number, Pack, Ref, Value
 from framejit.lower.guards import Head
 from framejit.lower.pack import Instruction, Label, Packer
+from framejit.objects.exception import raised_at
 from framejit.objects.fold import FOLDABLE, VALUE
 from framejit.objects.rebuild import REBUILDERS, rebuild
 
 ITEMS = Heap.ITEMS
-RAISED, CONTENTS, DICT_FIELD = ("raised",), ("contents",), ("dict",)
+CONTENTS, DICT_FIELD = ("contents",), ("dict",)
 PRIVATE: set[Any] = {VALUE}  # fields that only the capture knows
 Builder = Callable[["Materializer", Ref], int]
 BUILDERS: dict[type, Builder] = {}
@@ -180,8 +181,9 @@ class Materializer:
             self.unfilled.append(ref)
             return register
         if issubclass(cls, BaseException):
-            if self.heap.get(ref, RAISED) is not None:
-                raise Retrace(("break", self.heap.get(ref, RAISED)))
+            step = raised_at(self.heap, ref)
+            if step is not None:
+                raise Retrace(("break", step))
             cls = BaseException
         found = BUILDERS.get(cls)
         if found is not None:

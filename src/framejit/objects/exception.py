@@ -6,7 +6,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from framejit.core.heap import MISSING
+from framejit.core.heap import MISSING, Heap
 from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Pack, Ref, Value
@@ -101,9 +101,17 @@ class ExceptionModel(Model):
                 s.heap.set(v, SUPPRESS, TRUE)
         elif name == "__traceback__":
             s.heap.set(v, TRACEBACK, new)
+            if s.is_same(new, NONE):  # where it was raised is forgotten: the exception can be made real elsewhere
+                s.heap.set(v, RAISED, MISSING)
         else:
             s.heap.set(v, (name,), new)
         return True
+
+
+def raised_at(heap: Heap, raised: Ref) -> Any:
+    """The step at which a virtual exception was raised; None if it was not, or has lost its traceback since."""
+    step = heap.get(raised, RAISED)
+    return None if step is MISSING else step
 
 
 def traceback_of(s: Services, raised: Value) -> Value:
@@ -113,7 +121,7 @@ def traceback_of(s: Services, raised: Value) -> Value:
     if raised.path is not None:
         return s.getattr(raised, "__traceback__")
     present = s.heap.get(raised, TRACEBACK)
-    if present is NONE and s.heap.get(raised, RAISED) is not None:
+    if present is NONE and raised_at(s.heap, raised) is not None:
         present = s.heap.new(types.TracebackType, {("of",): raised})
         s.heap.set(raised, TRACEBACK, present)
     return present
@@ -135,7 +143,7 @@ def make_raised(s: Services, value: Value, cause: Value | None) -> Value:
 def note_raised(s: Services, raised: Value) -> Value:
     """Chain a virtual exception to the one being handled, and remember where it was raised."""
     if isinstance(raised, Ref) and raised.path is None:
-        if s.heap.get(raised, RAISED) is None:
+        if raised_at(s.heap, raised) is None:
             s.heap.set(raised, RAISED, s.steps)  # type: ignore[attr-defined]
         handled = s.state["handled"]  # type: ignore[attr-defined]
         if not s.is_same(handled, NONE) and not s.is_same(handled, raised):
@@ -189,7 +197,7 @@ def split_group(s: Services, raised: Value, kind: Value) -> tuple[Value, Value]:
         if not matches(s, raised, kind):
             return raised, NONE
         group = s.force(s.call(Const(ExceptionGroup), [Const(""), Pack(tuple, (raised,))]))
-        s.heap.set(group, RAISED, s.heap.get(raised, RAISED))  # type: ignore[arg-type]
+        s.heap.set(group, RAISED, s.heap.get(raised, RAISED) or MISSING)  # type: ignore[arg-type]
         return NONE, group
     if not isinstance(raised, Ref) or raised.path is not None or type_lookup(s, raised.cls, "derive") is not BaseExceptionGroup.derive:
         s.unsupported(R.EXCEPTION_OPERATION, raised, "except*")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import traceback
+import types
 
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Pack, Ref, Value
@@ -48,6 +50,13 @@ def with_traceback(s: Services, args: list[Value], kwargs: dict[str, Value]) -> 
     v = _virtual(s, args[0], "with_traceback")
     s.setattr(v, "__traceback__", args[1])
     return v
+
+
+@handler(traceback.clear_frames)
+def clear_frames(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Frames that only the capture knows hold nothing; those of a real traceback are cleared by the function's own code."""
+    found = s.force(args[0]) if len(args) == 1 and not kwargs else NONE
+    return NONE if isinstance(found, Ref) and found.path is None and found.cls is types.TracebackType else NotImplemented
 
 
 @handler(BaseException.add_note)
