@@ -24,6 +24,7 @@ from torch import nn
 from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel
 
 import framejit
+from pure_python import program
 
 SIDES: dict[str, Callable[..., Any]] = {"stock": torch.compile, "framejit": framejit.compile}
 UNITS = {"capture": "s", "call": "us", "outside": "x"}
@@ -79,11 +80,12 @@ CASES: dict[str, Callable[[], Case]] = {
     "resnet-16": lambda: (nn.Sequential(*(Block(8) for _ in range(16))).eval(), (torch.randn(1, 8, 16, 16),)),
     "mlp-100": lambda: (Mlp(), (torch.randn(8),)),
     "adds-1000": lambda: (thousand_adds, (torch.randn(8),)),
+    "python-20k": lambda: (program, (torch.ones(4),)),
     "x+1": lambda: (lambda x: x + 1, (torch.randn(8),)),
     "ten-inputs": lambda: (lambda *xs: sum(xs[1:], xs[0]), tuple(torch.randn(8) for _ in range(10))),
 }
 ROWS = {
-    "capture": ("gpt2-12", "bert-12", "resnet-16", "mlp-100", "adds-1000"),
+    "capture": ("gpt2-12", "bert-12", "resnet-16", "mlp-100", "adds-1000", "python-20k"),
     "call": ("x+1", "ten-inputs", "mlp-100", "resnet-16", "gpt2-12", "bert-12"),
     "outside": ("x+1",),
 }
