@@ -20,11 +20,11 @@ from statistics import geometric_mean, median
 from typing import Any
 
 import torch
+from pure_python import program
 from torch import nn
 from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel
 
 import framejit
-from pure_python import program
 
 SIDES: dict[str, Callable[..., Any]] = {"stock": torch.compile, "framejit": framejit.compile}
 UNITS = {"capture": "s", "call": "us", "outside": "x"}
