@@ -107,7 +107,9 @@ HOT(CHECK_FUNC_CODE) {
 HOT(CHECK_TENSOR) { return tensor_matches(m.constant(a[2]), m.reg(a[1])) ? a + 3 : nullptr; }
 HOT(CHECK_TORCH_STATE) { return torch_state_matches(m.constant(a[1])) ? a + 2 : nullptr; }
 
-#ifndef PY_FOREACH_DICT_EVENT // before dict watchers the version is a word of its own
+// On 3.13, where values can lie inline beside their dict, a store to an attribute does not renew the dict's version.
+#ifndef Py_TPFLAGS_INLINE_VALUES
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 HOT(DICT_GROUP) {
   PyObject *dict = m.reg(a[1]);
   const Stamp &stamp = m.program->stamps[a[2]];

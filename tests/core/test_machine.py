@@ -155,6 +155,67 @@ def test_dict_group_sees_every_change():
     assert all(result({"a": 1, "b": i}) == (1, i) for i in range(300))  # new dicts in old places
 
 
+def change_attribute(point, i):
+    point.a = i
+
+
+def change_item(point, i):
+    point.__dict__["a"] = i
+
+
+def update(point, i):
+    point.__dict__.update(a=i)
+
+
+def merge(point, i):
+    d = point.__dict__
+    d |= {"a": i}
+
+
+def pop_and_store(point, i):
+    point.__dict__.pop("a")
+    point.a = i
+
+
+def delete_and_default(point, i):
+    del point.a
+    point.__dict__.setdefault("a", i)
+
+
+def clear(point, i):
+    point.__dict__.clear()
+    point.b, point.a = "old", i
+
+
+def set_attribute(point, i):
+    setattr(point, "a", i)
+
+
+def rebind(point, i):
+    point.__dict__ = {"b": "old", "a": i}
+
+
+def change_global(point, i):
+    exec("global a\na = i", point.__dict__, {"i": i})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [change_attribute, change_item, update, merge, pop_and_store, delete_and_default, clear, set_attribute, rebind, change_global],
+)
+def test_dict_group_sees_changes_of_instances(change):
+    program = pack(
+        LOAD, ("LOAD_INSTANCE_DICT", 3, 0), ("DICT_GROUP", 3, 0, 6, (1, 2)), ("LOAD_DICT_ITEM", 1, 3, 0), ("LOAD_DICT_ITEM", 2, 3, 1),
+        ("DICT_STAMP", 3, 0, (1, 2)), RETURN, consts=("a", "b"),
+    )  # fmt: skip
+    point = Point()
+    point.a, point.b = 0, "old"
+    for i in range(200):  # often enough for CPython to specialise the change
+        change(point, i)
+        for _ in range(2):
+            assert run(program, point)[2][1:3] == [i, "old"] and point.a == i
+
+
 def test_type_attributes():
     class Base:
         def f(self): ...
