@@ -55,15 +55,18 @@ def test_module_facts(model, tokens):
     children = [type(child).__name__ for child in model.children()]
     first = model.blocks[0]
     return (
-        model(tokens, None), names, count, children, len(model.blocks), first is model.get_submodule("blocks.0"), "a" in model.heads, model.training,
+        model(tokens, None), names, count, children, len(model.blocks), first is model.get_submodule("blocks.0"),
+        "a" in model.heads, model.training,
         hasattr(model, "offset"), hasattr(model, "nothing"), list(model.state_dict().keys()), [n for n, _ in model.named_buffers()],
-        isinstance(first, nn.Linear), list(model.heads.keys()), [type(m).__name__ for m in model.modules()], first.weight is model.blocks[0].weight,
+        isinstance(first, nn.Linear), list(model.heads.keys()), [type(m).__name__ for m in model.modules()],
+        first.weight is model.blocks[0].weight,
     )  # fmt: skip
 
 
 def norm():
     torch.manual_seed(0)
-    return nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Flatten()), torch.randn(2, 2, 8, 8)
+    return nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Flatten()),
+    torch.randn(2, 2, 8, 8)
 
 
 @check(norm)
@@ -197,6 +200,7 @@ def test_a_cache_grows_over_steps():
     with framejit.config.patch(strict=True), torch.no_grad():
         caches = [None, None]
         for step in range(3):
-            results = [run(tokens[:, step : step + 1], past_key_values=cache, use_cache=True) for run, cache in zip((model, compiled), caches)]
+            results = [run(tokens[:, step : step + 1], past_key_values=cache, use_cache=True) for run, cache in zip((model,
+            compiled), caches)]
             torch.testing.assert_close(results[0].logits, results[1].logits, rtol=0, atol=0)
             caches = [result.past_key_values if "past_key_values" in result else result.cache for result in results]

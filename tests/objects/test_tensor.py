@@ -51,7 +51,8 @@ def test_sizes_are_tuples(x):
 @check(pair)
 def test_operators(x, y):
     return (
-        x + y, x - y, x * y, x / (y + 1), x // (y + 1), x % (y + 1), x**2, 2**x, -x, +x, abs(x), 1 - x, 3 / (x + 1), 7 // (x + 1), 7 % (x + 1),
+        x + y, x - y, x * y, x / (y + 1), x // (y + 1), x % (y + 1), x**2, 2**x, -x, +x, abs(x), 1 - x, 3 / (x + 1),
+        7 // (x + 1), 7 % (x + 1),
         x @ y, x @ x.T, x == y, x != y, x < y, x <= 1, 1 > x, x >= y, x == None, x != "a",  # noqa: E711
     )  # fmt: skip
 
@@ -193,7 +194,8 @@ def test_functions(x):
     return (
         torch.cat([x, x]), torch.stack((x, x), dim=1), torch.where(x > 3, x, 0.0), torch.einsum("ij,kj->ik", x, x), torch.relu(x),
         torch.nn.functional.gelu(x), torch.softmax(x, -1), torch.linalg.norm(x), torch.fft.rfft(x).abs(), torch.special.expit(x),
-        torch.clamp(x, min=1), x.clamp(max=2), torch.allclose is not None, torch.broadcast_tensors(x, x[0]), torch.meshgrid(x[0], x[1], indexing="ij"),
+        torch.clamp(x, min=1), x.clamp(max=2), torch.allclose is not None, torch.broadcast_tensors(x, x[0]),
+        torch.meshgrid(x[0], x[1], indexing="ij"),
         torch.is_tensor(x), torch.is_floating_point(x), torch.numel(x), torch.promote_types(torch.int32, torch.float16),
     )  # fmt: skip
 
