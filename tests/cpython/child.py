@@ -1,13 +1,10 @@
-"""Runs the test methods of one module of CPython's `test` package, each of them captured or none, and reports line by line.
-
-Usage: child.py MODULE plain|captured REPORT [--only NAME ...] [--after COUNT] [--instructions N] [--strict]
-"""
+"""Runs the tests of one module of CPython's `test` package, each of them captured or none, and reports line by line."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import doctest
+import faulthandler
 import importlib
 import json
 import os
@@ -59,11 +56,11 @@ class Outcome(unittest.TestResult):
 
 
 def flatten(suite: Any) -> Iterator[unittest.TestCase]:
-    """The test methods of a suite; doctests and modules that fail to load are none."""
+    """The tests of a suite; modules that fail to load are none."""
     for item in suite:
         if isinstance(item, unittest.TestSuite):
             yield from flatten(item)
-        elif not isinstance(item, doctest.DocTestCase) and isinstance(getattr(type(item), getattr(item, "_testMethodName", "?"), None), Callable):
+        elif isinstance(getattr(type(item), getattr(item, "_testMethodName", "?"), None), Callable):
             yield item
 
 
@@ -111,34 +108,40 @@ def run(case: unittest.TestCase, around: Any, breaks: Breaks) -> dict[str, Any]:
     return {"outcome": outcome.what, "detail": outcome.detail, "trace": outcome.trace, "breaks": rows[:400]}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("module")
-    parser.add_argument("mode", choices=("plain", "captured"))
-    parser.add_argument("report")
-    parser.add_argument("--only", nargs="*")
-    parser.add_argument("--after", type=int, default=0)
-    parser.add_argument("--instructions", type=int, default=200_000)
-    parser.add_argument("--strict", action="store_true")
-    options = parser.parse_args()
+def start(module_name: str, mode: str, report_path: str, folder: str, after: int, settings: dict[str, Any]) -> None:
+    """The target of a forked process: run the module's tests from number `after` on."""
+    os.chdir(folder)
+    output = os.open("output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for descriptor, source in ((0, os.open(os.devnull, os.O_RDONLY)), (1, output), (2, output)):
+        os.dup2(source, descriptor)
+    sys.stdin, sys.stdout, sys.stderr = open(0, closefd=False), open(1, "w", closefd=False), open(2, "w", closefd=False)
+    faulthandler.enable(2)
+    only = settings.pop("only")
     test.support.use_resources = []
-    settings = {"capture_without_tensors": True, "instruction_limit": options.instructions, "strict": options.strict}
-    framejit.config.load(settings)
+    framejit.config.load({"capture_without_tensors": True, "report_dir": folder, **settings})
     breaks = Breaks()
-    module = importlib.import_module("test." + options.module)
+    module = importlib.import_module("test." + module_name)
     cases = list(flatten(unittest.defaultTestLoader.loadTestsFromModule(module)))
-    if options.only:
-        cases = [case for case in cases if any(name in case.id() for name in options.only)]
-    with open(options.report, "a", buffering=1) as report:
-        for index, case in enumerate(cases[options.after :], options.after):
+    if only:
+        cases = [case for case in cases if any(name in case.id() for name in only)]
+    with open(report_path, "a", buffering=1) as report:
+        for index, case in enumerate(cases[after:], after):
             name = f"{type(case).__qualname__}.{case._testMethodName}"
+            method = not isinstance(case, doctest.DocTestCase)
+            if not method:
+                name = f"doctest {case.id()}"
             report.write(json.dumps({"start": index, "test": name}) + "\n")
-            around = captured(case) if options.mode == "captured" else contextlib.nullcontext()
-            report.write(json.dumps({"end": index, "test": name, **run(case, around, breaks)}) + "\n")
+            around = captured(case) if mode == "captured" else contextlib.nullcontext()
+            result = run(case, around, breaks)
+            report.write(json.dumps({"end": index, "test": name, "method": method, **result}) + "\n")
         report.write(json.dumps({"done": len(cases)}) + "\n")
     sys.stdout.flush()
     os._exit(0)  # what a test left behind at exit is no part of it
 
 
-if __name__ == "__main__":
-    main()
+def _warm_up() -> None:
+    """Load the capture half before the processes are forked."""
+    framejit.compile(lambda x: x + 1, backend="eager")(1)
+
+
+_warm_up()

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import importlib
 import json
+import multiprocessing
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +26,12 @@ sys.path.insert(0, str(HERE))
 
 from modules import MODULES, exception  # noqa: E402
 
+# Processes are forked from a server that has loaded PyTorch and framejit once; it finds child.py by the environment.
+CONTEXT = multiprocessing.get_context("forkserver")
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(HERE), os.environ.get("PYTHONPATH"))))
+os.environ["PYTHONHASHSEED"] = "0"
+CONTEXT.set_forkserver_preload(["child"])
+
 PAGE = REPO / "docs" / "cpython-tests.md"
 
 
@@ -37,8 +44,8 @@ class Module:
     captured: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def methods(self) -> list[str]:
-        """The methods that ran plainly: a skipped one has nothing to capture."""
-        return [name for name, row in self.plain.items() if row["outcome"] != "skip"]
+        """The methods that ran plainly: a skipped one has nothing to capture, and doctests are no methods."""
+        return [name for name, row in self.plain.items() if row["outcome"] != "skip" and row.get("method")]
 
     def differing(self) -> list[str]:
         return [
@@ -76,29 +83,30 @@ def run_child(module: str, mode: str, options: argparse.Namespace) -> dict[str, 
 
 
 def watch(module: str, mode: str, after: int, report: Path, folder: str, options: argparse.Namespace) -> str:
-    """Run one child until it ends or reports nothing for too long; how it ended."""
-    command = [sys.executable, "-X", "faulthandler", str(HERE / "child.py"), module, mode, str(report), "--after", str(after)]
-    command += ["--only", *options.only] if options.only else []
-    command += ["--strict"] if options.strict else []
-    command += ["--instructions", str(options.instructions)]
-    environment = {**os.environ, "PYTHONHASHSEED": "0", "FRAMEJIT_REPORT_DIR": folder}
-    with open(Path(folder) / "output", "w") as output:
-        process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
-        )
-        size, since = 0, time.monotonic()
-        while process.poll() is None:
-            time.sleep(0.05)
-            if report.stat().st_size != size:
-                size, since = report.stat().st_size, time.monotonic()
-            elif time.monotonic() - since > options.timeout:
-                process.kill()
-                process.wait()
-                return "timeout"
-    if process.returncode and options.verbose:
-        print(f"-- {module} {mode} ended with {process.returncode}:")
-        print((Path(folder) / "output").read_text(errors="replace")[-3000:])
-    return "crash" if process.returncode < 0 else f"exit {process.returncode}"
+    """Fork one process and wait until it ends or reports nothing for too long; how it ended."""
+    settings = {"only": options.only, "strict": options.strict, "instruction_limit": options.instructions}
+    process = CONTEXT.Process(target=child_start, args=(module, mode, str(report), folder, after, settings))
+    process.start()
+    size, since = 0, time.monotonic()
+    while process.is_alive():
+        process.join(0.05)
+        if report.stat().st_size != size:
+            size, since = report.stat().st_size, time.monotonic()
+        elif time.monotonic() - since > options.timeout:
+            process.kill()
+            process.join()
+            return "timeout"
+    code = process.exitcode or 0
+    output = Path(folder) / "output"
+    if code and options.verbose and output.exists():
+        print(f"-- {module} {mode} ended with {code}:")
+        print(output.read_text(errors="replace")[-3000:])
+    return "crash" if code < 0 else f"exit {code}"
+
+
+def child_start(*args: Any) -> None:
+    """Go on in child.py, which the fork server has loaded."""
+    importlib.import_module("child").start(*args)
 
 
 def run_module(name: str, options: argparse.Namespace) -> Module:
@@ -111,7 +119,7 @@ def percent(part: int, whole: int) -> str:
 
 def table(modules: Iterable[Module]) -> list[str]:
     """Rows of the table, with a last row for all."""
-    rows = ["| module | methods | same outcome | listed exceptions | without a break | |", "|---|---:|---:|---:|---:|---:|"]
+    rows = ["| module | tests | same outcome | listed exceptions | without a break | |", "|---|---:|---:|---:|---:|---:|"]
     total = [0, 0, 0, 0]
     for module in modules:
         differing = module.differing()
@@ -169,8 +177,8 @@ def page(modules: list[Module]) -> str:
         "",
         "Every test method of these modules of the `test` package is run plainly and with the method captured",
         '(`framejit.compile(method, backend="eager")` with `config.capture_without_tensors`), each module in child processes',
-        "of its own. *Same outcome* counts methods that pass, fail, raise or skip as they do plainly; *without a break* those",
-        "that did not end a region before the method's end, nowhere in what they call; skipped methods are not among them.",
+        "of its own. *Same outcome* counts tests, doctests too, that pass, fail, raise or skip as they do plainly; *without a break* those",
+        "that did not end a region before the method's end, nowhere in what they call; skipped ones and doctests are not among them.",
         f"`make cpython-tests` writes this page (here: Python {version}).",
         "",
         *table(modules),
