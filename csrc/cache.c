@@ -79,8 +79,17 @@ int fj_code_mode(FJCode *record, PyObject *key) {
     return entry ? entry->mode : FJ_MODE_CAPTURE;
 }
 
+/* Keys are compared by identity: equal ints and strs become one object, which lives for ever. */
+PyObject *fj_key(PyObject *key) {
+    static PyObject *known;
+    if (!PyLong_CheckExact(key) && !PyUnicode_CheckExact(key)) return key;
+    if (!known && !(known = PyDict_New())) return NULL;
+    return PyDict_SetDefault(known, key, key);
+}
+
 /* The entry for exactly this key (NULL: every key), made when missing. Marks for every key are found first. */
 static FJEntry *make_entry(FJCode *record, int pc, PyObject *key) {
+    if (key && !(key = fj_key(key))) return NULL;
     for (int i = 0; i < record->count; i++)
         if (record->entries[i].pc == pc && record->entries[i].key == key) return &record->entries[i];
     if (record->count == record->capacity) {
@@ -189,49 +198,60 @@ static PyObject *mark(PyObject *self, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* Keeps the wishes. Returns how many entries it dropped; -1 without memory. */
-static int forget(FJCode *record) {
-    int wishes = 0, dropped = 0;
-    record->verdict = -1;
-    for (int i = 0; i < record->count; i++) wishes += is_wish(&record->entries[i]);
-    if (wishes == record->count) return 0;
-    FJEntry *kept = wishes ? PyMem_Calloc(wishes, sizeof *kept) : NULL;
-    if (wishes && !kept) {
+/* Drops all entries that are not wishes (key NULL) or those of one key; how many, or -1 without memory. */
+static int forget(FJCode *record, PyObject *key) {
+    int kept = 0, count = record->count;
+    FJEntry *entries = record->entries, *rest = NULL;
+    for (int i = 0; i < count; i++) kept += key ? entries[i].key != key : is_wish(&entries[i]);
+    if (kept == count) return 0;
+    if (kept && !(rest = PyMem_Calloc(kept, sizeof *rest))) {
         PyErr_NoMemory();
         return -1;
     }
-    FJEntry *entries = record->entries;
-    int count = record->count;
-    record->entries = kept;
-    record->count = record->capacity = wishes;
-    record->marked = wishes > 0;
-    for (int i = 0, to = 0; i < count; i++)
-        if (is_wish(&entries[i])) kept[to++] = entries[i];
-    for (int i = 0; i < count; i++) {
-        if (is_wish(&entries[i])) continue;
-        dropped++;
-        clear_entry(&entries[i]);
-    }
+    record->entries = rest;
+    record->count = record->capacity = kept;
+    record->marked = kept > 0;
+    int to = 0, dropped = 0;
+    for (int i = 0; i < count; i++) /* first all that stay, then the others' ends, which may run anything */
+        if (key ? entries[i].key != key : is_wish(&entries[i]))
+            rest[to++] = entries[i];
+        else
+            entries[dropped++] = entries[i];
+    for (int i = 0; i < dropped; i++) clear_entry(&entries[i]);
     PyMem_Free(entries);
     return dropped;
+}
+
+/* The same for all records; releasing programs may free records, so it begins again after each. 0 or -1. */
+static int forget_everywhere(PyObject *key) {
+    for (FJCode *record = all_codes; record;) {
+        FJCode *next = record->next;
+        if (!key) record->verdict = -1;
+        int dropped = forget(record, key);
+        if (dropped < 0) return -1;
+        record = dropped ? all_codes : next;
+    }
+    return 0;
+}
+
+static PyObject *forget_key(PyObject *self, PyObject *key) {
+    (void)self;
+    if (!(key = fj_key(key)) || forget_everywhere(key) < 0) return NULL;
+    Py_RETURN_NONE;
 }
 
 static PyObject *reset(PyObject *self, PyObject *args) {
     PyObject *code = Py_None;
     (void)self;
     if (!PyArg_ParseTuple(args, "|O:reset", &code)) return NULL;
-    if (code != Py_None) {
-        if (!PyCode_Check(code)) return PyErr_Format(PyExc_TypeError, "not a code object: %R", code);
-        FJCode *record = existing((PyCodeObject *)code);
-        if (record && forget(record) < 0) return NULL;
+    if (code == Py_None) {
+        if (forget_everywhere(NULL) < 0) return NULL;
         Py_RETURN_NONE;
     }
-    for (FJCode *record = all_codes; record;) { /* releasing programs may free records: begin again after each */
-        FJCode *next = record->next;
-        int dropped = forget(record);
-        if (dropped < 0) return NULL;
-        record = dropped ? all_codes : next;
-    }
+    if (!PyCode_Check(code)) return PyErr_Format(PyExc_TypeError, "not a code object: %R", code);
+    FJCode *record = existing((PyCodeObject *)code);
+    if (record) record->verdict = -1;
+    if (record && forget(record, NULL) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -241,6 +261,7 @@ static PyMethodDef methods[] = {
     {"mark", mark, METH_VARARGS, "mark(code, key, pc, mode): how to go on at pc; -1: at all of the code."},
     {"reset", reset, METH_VARARGS, "reset(code=None): forget the regions and marks of one or all code objects, but not what is off for "
      "every key."},
+    {"forget", forget_key, METH_O, "forget(key): drop the regions and marks of a configuration that nobody uses any more."},
     {NULL, NULL, 0, NULL},
 };
 

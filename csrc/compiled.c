@@ -41,6 +41,7 @@ static PyObject *compiled_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:Compiled", names, &fn, &key)) return NULL;
     if (!PyCallable_Check(fn)) return PyErr_Format(PyExc_TypeError, "not callable: %R", fn);
     PyObject *function = function_of(fn);
+    if (!(key = fj_key(key))) return NULL;
     if (function) {
         FJCode *record = fj_code((PyCodeObject *)PyFunction_GET_CODE(function));
         if (!record) return NULL;

@@ -147,6 +147,8 @@ enum { FJ_NEVER, FJ_WITH_TENSOR, FJ_ALWAYS };
 
 /* What is known about a code object; created on demand. NULL with an exception when out of memory. */
 FJCode *fj_code(PyCodeObject *code);
+/* The object that stands for a key; borrowed. */
+PyObject *fj_key(PyObject *key);
 FJEntry *fj_find(FJCode *code, int pc, PyObject *key);
 int fj_code_mode(FJCode *code, PyObject *key);
 int fj_install(PyCodeObject *code, int pc, PyObject *key, PyObject *program);

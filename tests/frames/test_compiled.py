@@ -252,6 +252,19 @@ def test_two_configurations_do_not_mix():
     C.reset(twice.__code__)
 
 
+def test_keys_are_equal_not_identical_and_can_be_forgotten():
+    C.reset(twice.__code__)
+    one, same = int("1000"), int("1000")
+    assert one is not same
+    install(twice, ("LOAD_CONST", 0, "thousand"), ("RETURN", 0), key=one)
+    install(twice, ("LOAD_CONST", 0, "other"), ("RETURN", 0), key="other")
+    run, other = compiled(twice, same), compiled(twice, "".join(["ot", "her"]))
+    assert run(1) == "thousand" and other(1) == "other"
+    C.forget(int("1000"))
+    assert run(1) == 4 and other(1) == "other"
+    C.reset(twice.__code__)
+
+
 def calls_out(f):
     return f(1)
 

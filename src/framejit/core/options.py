@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary
+
+from framejit import _C
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ def key_of(options: CompileOptions) -> tuple[int, CompileOptions]:
         _ROWS[key] = options
         if isinstance(options.backend, str) and options.isolation is None:
             _NAMED.append(options)
+        else:
+            weakref.finalize(options, _C.forget, key).atexit = False
         return key, options
 
 
