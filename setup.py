@@ -58,7 +58,7 @@ def torch_settings():
         "include_dirs": [str(root / "include"), str(root / "include/torch/csrc/api/include")],
         "library_dirs": [str(library)],
         "libraries": ["torch_python", "torch", "torch_cpu", "c10"],
-        "extra_link_args": [f"-Wl,-rpath,{library}"],
+        "extra_link_args": ["-Wl,-rpath,$ORIGIN/../torch/lib", f"-Wl,-rpath,{library}"],
     }
 
 
