@@ -65,8 +65,8 @@ def test_module_facts(model, tokens):
 
 def norm():
     torch.manual_seed(0)
-    return nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Flatten()),
-    torch.randn(2, 2, 8, 8)
+    model = nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Flatten())
+    return model, torch.randn(2, 2, 8, 8)
 
 
 @check(norm)
