@@ -409,6 +409,37 @@ def test_callees_of_any_signature():
     C.reset(opens.__code__)
 
 
+def inner_of_constants(z):
+    note(z)
+    return 1
+
+
+def leaves(x):
+    y = inner_of_constants(x)
+    return y, x
+
+
+def test_a_region_of_the_callee_goes_on_in_its_caller():
+    call, broken, end = find(leaves, "CALL"), find(inner_of_constants, "CALL"), find(leaves, "RETURN_VALUE")
+    install(leaves, ("LOAD_SLOT", 0, 0), ("LOAD_CONST", 1, inner_of_constants), ("LOAD_CONST", 2, note), ("SLOTS", [0, -1]),
+            ("CALLEE", 1, call.pc, call.next_pc, 0, -1, [0, *head(2), 0], "inside"), "inside", opaque(broken))
+    install(inner_of_constants, ("LOAD_SLOT", 0, 0), ("BUILD_TUPLE", 1, [0, 0]), ("LEAVE", "outside"),
+            "outside", ("SLOTS", [-2, 1]), ("RETURN_AT", 1, end.pc), pc=broken.next_pc)
+    run, marker = compiled(leaves), object()
+    assert run(marker) == (marker, marker)
+    log.clear()
+    before = sys.getrefcount(marker)
+    for _ in range(20):
+        run(marker)
+    log.clear()
+    assert sys.getrefcount(marker) == before
+    C.reset(leaves.__code__)
+    C.reset(inner_of_constants.__code__)
+    install(leaves, ("LOAD_SLOT", 0, 0), ("LEAVE", "outside"), "outside", ("RETURN", 0))
+    assert type(raised(run, 1)) is SystemError
+    C.reset(leaves.__code__)
+
+
 # ---- rule 6: slots are written once ----
 def changes_locals():
     sys._getframe(1).f_locals["y"] = 99
