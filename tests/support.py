@@ -10,8 +10,9 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-import framejit
 import torch
+
+import framejit
 
 
 class Counter:

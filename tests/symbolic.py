@@ -192,7 +192,14 @@ def describe(value: Any, seen: dict[int, int] | None = None) -> Any:
         return kind, [describe(arg, seen) for arg in value.args]
     if isinstance(value, dict):
         own = [describe(vars(value), seen)] if hasattr(value, "__dict__") else []
-        return kind, [(describe(k, seen), describe(v, seen)) for k, v in (OrderedDict if isinstance(value, OrderedDict) else dict).items(value)], own
+        return (
+            kind,
+            [
+                (describe(k, seen), describe(v, seen))
+                for k, v in (OrderedDict if isinstance(value, OrderedDict) else dict).items(value)
+            ],
+            own,
+        )
     if isinstance(value, (list, tuple, deque)):
         more = (value.maxlen,) if isinstance(value, deque) else ()
         return kind, [describe(item, seen) for item in value], more

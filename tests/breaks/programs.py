@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import framejit
 import torch
+
+import framejit
 
 
 class Program(NamedTuple):
@@ -25,7 +26,9 @@ PROGRAMS: dict[str, Program] = {}
 x = lambda: (torch.arange(4.0),)  # noqa: E731
 
 
-def example(reason: str, arguments: Callable[[], tuple[Any, ...]] = x, **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def example(
+    reason: str, arguments: Callable[[], tuple[Any, ...]] = x, **settings: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the example of a reason, with arguments and settings it needs."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-import framejit
 import pytest
+
+import framejit
 from breaks.page import INTERNAL, page
 from breaks.programs import PROGRAMS
 from framejit import events

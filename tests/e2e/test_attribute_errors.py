@@ -1,6 +1,7 @@
 """An AttributeError out of a property, a descriptor or `__getattribute__` leads to `__getattr__`, as in CPython."""
 
 import torch
+
 from support import check
 
 X = torch.arange(3.0)

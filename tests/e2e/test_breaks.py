@@ -2,9 +2,10 @@
 
 import threading
 
-import framejit
 import pytest
 import torch
+
+import framejit
 from support import Counter, check
 
 log = []

@@ -8,9 +8,10 @@ import functools
 from collections import Counter as Tally
 from collections import OrderedDict, defaultdict, namedtuple
 
-import framejit
 import pytest
 import torch
+
+import framejit
 from support import Counter
 from symbolic import describe
 

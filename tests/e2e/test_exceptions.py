@@ -4,6 +4,7 @@ import contextlib
 
 import pytest
 import torch
+
 from support import check
 
 

@@ -1,6 +1,7 @@
 """Statements and expressions of Python in one graph, compared with eager."""
 
 import torch
+
 from support import check
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import importlib
 
-import framejit
 import pytest
 import torch
+
+import framejit
 from support import Counter
 from symbolic import describe
 

@@ -4,8 +4,9 @@ import gc
 import sys
 import weakref
 
-import framejit
 import torch
+
+import framejit
 
 
 def blocks() -> int:

@@ -7,6 +7,7 @@ import functools
 from typing import NamedTuple
 
 import torch
+
 from support import check
 
 

@@ -83,7 +83,11 @@ class Expressions:
                 while end < len(text) and (text[end].isalnum() or text[end] == "_"):
                     end += 1
                 word = text[place + 1 : end]
-                out.append(names.setdefault(word, self.source.fresh("v")) if char == "$" else self._hole(word, scope, depth, text[:place]))
+                out.append(
+                    names.setdefault(word, self.source.fresh("v"))
+                    if char == "$"
+                    else self._hole(word, scope, depth, text[:place])
+                )
                 place = end
             else:
                 out.append(char)

@@ -9,7 +9,7 @@ from fuzz.expressions import LITERALS, Expressions
 from fuzz.scope import Scope, Source, indent
 from fuzz.statements import KINDS, Statements
 
-PRELUDE = '''
+PRELUDE = """
 import bisect, contextlib, dataclasses, functools, itertools, math, operator, random
 import torch
 LOG, KEPT = [], []
@@ -90,8 +90,8 @@ def twice(times):
     def decorate(function):
         return lambda *args, **kwargs: sum(function(*args, **kwargs) for _ in range(times))
     return decorate
-'''
-MAKE = '''
+"""
+MAKE = """
 def make(v):
     x = torch.arange(4.0) - v
     y = torch.ones(4) * (v + 1)
@@ -108,7 +108,7 @@ def make(v):
     elif v == 5:
         y = torch.arange(8.0)[::2] if not {grad} else torch.ones(4, requires_grad=True)
     return x, y, n, f, s, flag, items, d, nested, obj
-'''
+"""
 VARIANTS = 6
 PARAMETERS = [
     ("x", "tensor"), ("y", "tensor"), ("n", "int"), ("f", "float"), ("s", "str"), ("flag", "bool"), ("items", "list"), ("d", "dict"), ("nested", "nested"),
@@ -172,7 +172,13 @@ def _kept_going(gen: Statements, scope: Scope) -> list[str]:
     if gen.source.chance(0.12):
         return lines
     made = [f"{name} = {LITERALS[kind](gen.source) if kind in LITERALS else kind + '()'}" for name, kind in scope.own[before:]]
-    return [*made, "try:", *indent(lines), "except Exception as caught:", *indent(["LOG.append((type(caught).__name__, str(caught)))"])]
+    return [
+        *made,
+        "try:",
+        *indent(lines),
+        "except Exception as caught:",
+        *indent(["LOG.append((type(caught).__name__, str(caught)))"]),
+    ]
 
 
 def _helper(gen: Statements) -> list[str]:

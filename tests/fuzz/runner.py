@@ -7,9 +7,9 @@ import sys
 import types
 from typing import Any, NamedTuple
 
-import framejit
 import torch
 
+import framejit
 from fuzz.describe import FILE, describe, difference
 from fuzz.modes import Plan
 
@@ -67,14 +67,22 @@ class World:
             result = function(*args)
         except Exception as raised:  # noqa: BLE001 - part of what is compared
             error = raised
-        state = {"grad": torch.is_grad_enabled(), "python": hash(random.getstate()), "torch": hash(bytes(torch.get_rng_state().tolist()))}
+        state = {
+            "grad": torch.is_grad_enabled(),
+            "python": hash(random.getstate()),
+            "torch": hash(bytes(torch.get_rng_state().tolist())),
+        }
         torch.set_grad_enabled(True)
         internal = error
         while internal is not None and not isinstance(internal, framejit.FramejitError):
             internal = internal.__context__
         if internal is not None:
             error = internal
-        seen = {name: value for name, value in self.names.items() if name.isupper() or isinstance(value, type) and value.__module__ == "fuzzed"}
+        seen = {
+            name: value
+            for name, value in self.names.items()
+            if name.isupper() or isinstance(value, type) and value.__module__ == "fuzzed"
+        }
         lines = describe(error=error, result=result, args=args, state=state, names=seen)
         self.names["KEPT"].clear()
         if len(self.names["LOG"]) > 300:

@@ -148,7 +148,11 @@ class Statements:
 
 @maker(3)
 def _if(gen: Statements, scope: Scope, depth: int) -> list[str]:
-    test = gen.e("bool", scope) if gen.source.chance(0.85) else gen.source.pick([gen.e("int", scope), gen.e("list", scope), gen.e("str", scope)])
+    test = (
+        gen.e("bool", scope)
+        if gen.source.chance(0.85)
+        else gen.source.pick([gen.e("int", scope), gen.e("list", scope), gen.e("str", scope)])
+    )
     lines = [f"if {test}:", *gen.block(scope, depth)]
     if gen.source.chance(0.3):
         lines += [f"elif {gen.e('bool', scope)}:", *gen.block(scope, depth)]
@@ -159,7 +163,12 @@ def _if(gen: Statements, scope: Scope, depth: int) -> list[str]:
 
 @maker(0.3)
 def _if_tensor(gen: Statements, scope: Scope, depth: int) -> list[str]:
-    return [f"if {gen.e('tensor', scope)}.sum() > {gen.e('int', scope)}:", *gen.block(scope, depth), "else:", *gen.block(scope, depth)]
+    return [
+        f"if {gen.e('tensor', scope)}.sum() > {gen.e('int', scope)}:",
+        *gen.block(scope, depth),
+        "else:",
+        *gen.block(scope, depth),
+    ]
 
 
 def _loop_body(gen: Statements, scope: Scope, depth: int) -> list[str]:
@@ -200,7 +209,11 @@ def _for(gen: Statements, scope: Scope, depth: int) -> list[str]:
 @maker(1)
 def _while(gen: Statements, scope: Scope, depth: int) -> list[str]:
     name = gen.source.fresh("w")
-    lines = [f"{name} = {gen.source.small(1, 4)}", f"while ({name} := {name} - 1) >= 0 and {gen.e('bool', scope)}:", *_loop_body(gen, scope, depth)]
+    lines = [
+        f"{name} = {gen.source.small(1, 4)}",
+        f"while ({name} := {name} - 1) >= 0 and {gen.e('bool', scope)}:",
+        *_loop_body(gen, scope, depth),
+    ]
     return lines + (["else:", *gen.block(scope, depth)] if gen.source.chance(0.2) else [])
 
 
@@ -212,11 +225,45 @@ def _try(gen: Statements, scope: Scope, depth: int) -> list[str]:
     handlers = gen.source.chance(0.9)
     if handlers:
         name = gen.source.fresh("error")
-        clause = gen.source.pick(["except Exception as {}", "except (KeyError, ValueError, TypeError) as {}", "except Custom as {}", "except LookupError as {}"])
-        lines += [clause.format(name) + ":", *indent([gen.source.pick([f"LOG.append(type({name}).__name__)", f"LOG.append({name}.args[:1])", f"KEPT.append({name})", "pass", f"LOG.append(str({name}))"])])]
+        clause = gen.source.pick(
+            [
+                "except Exception as {}",
+                "except (KeyError, ValueError, TypeError) as {}",
+                "except Custom as {}",
+                "except LookupError as {}",
+            ]
+        )
+        lines += [
+            clause.format(name) + ":",
+            *indent(
+                [
+                    gen.source.pick(
+                        [
+                            f"LOG.append(type({name}).__name__)",
+                            f"LOG.append({name}.args[:1])",
+                            f"KEPT.append({name})",
+                            "pass",
+                            f"LOG.append(str({name}))",
+                        ]
+                    )
+                ]
+            ),
+        ]
         lines += gen.block(scope, depth, 0, 2) if gen.source.chance(0.7) else []
         if gen.source.chance(0.2):
-            lines += indent([gen.source.pick(["raise", f"raise Custom({name}.args) from {name}", "raise RuntimeError('again')", f"raise KeyError(1) from None", f"raise {name}"])])
+            lines += indent(
+                [
+                    gen.source.pick(
+                        [
+                            "raise",
+                            f"raise Custom({name}.args) from {name}",
+                            "raise RuntimeError('again')",
+                            f"raise KeyError(1) from None",
+                            f"raise {name}",
+                        ]
+                    )
+                ]
+            )
         elif scope.loops and gen.source.chance(0.2):
             lines += indent([gen.source.pick(["continue", "break"])])
         if gen.source.chance(0.3):
@@ -233,7 +280,12 @@ def _try(gen: Statements, scope: Scope, depth: int) -> list[str]:
 @maker(1)
 def _guarded(gen: Statements, scope: Scope, depth: int) -> list[str]:
     """An error raised some frames down and caught here."""
-    lines = ["try:", *indent([gen.failing(scope)]), "except Exception as caught:", *indent(["LOG.append((type(caught).__name__, str(caught.args)[:40]))"])]
+    lines = [
+        "try:",
+        *indent([gen.failing(scope)]),
+        "except Exception as caught:",
+        *indent(["LOG.append((type(caught).__name__, str(caught.args)[:40]))"]),
+    ]
     return lines
 
 
@@ -257,14 +309,35 @@ def _with(gen: Statements, scope: Scope, depth: int) -> list[str]:
 @maker(2)
 def _match(gen: Statements, scope: Scope, depth: int) -> list[str]:
     kind = gen.source.pick(["list", "dict", "int", "tuple", "str", "object"])
-    subject = gen.e(kind, scope) if kind != "object" else gen.source.pick([f"Point({gen.e('int', scope)}, {gen.e('int', scope)})", "BOX", gen.e("nested", scope), f"({gen.e('str', scope)}, {gen.e('list', scope)})"])
+    subject = (
+        gen.e(kind, scope)
+        if kind != "object"
+        else gen.source.pick(
+            [
+                f"Point({gen.e('int', scope)}, {gen.e('int', scope)})",
+                "BOX",
+                gen.e("nested", scope),
+                f"({gen.e('str', scope)}, {gen.e('list', scope)})",
+            ]
+        )
+    )
     patterns = {
         "list": ["[a, *rest]", "[]", "[a, b]", "[1 | 2 as a, *_]"], "dict": ["{'a': a, **rest}", "{'b': b}", "{}"], "int": ["0", "1 | 2", "int() as a if a > 3", "-1"],
         "tuple": ["(a, b)", "(0, *rest)", "tuple()"], "str": ["'a' | 'bc'", "str() as a", "''"], "object": ["Point(a, b)", "Point(a=0)", "Box(value=a)", "[[*a], *_]", "(str() as a, [b, *_])"],
     }[kind]  # fmt: skip
     lines = [f"match {subject}:"]
     for pattern in gen.source.random.sample(patterns, 2):
-        names = [name for name in ("a", "b", "rest") if name in pattern.replace("tuple", "").replace("value", "").replace("a=", "").replace("'a'", "").replace("'b", "").replace("bc", "")]
+        names = [
+            name
+            for name in ("a", "b", "rest")
+            if name
+            in pattern.replace("tuple", "")
+            .replace("value", "")
+            .replace("a=", "")
+            .replace("'a'", "")
+            .replace("'b", "")
+            .replace("bc", "")
+        ]
         log = f"LOG.append(({pattern!r}, {', '.join(f'str({name})[:20]' for name in names if 'Point(a=' not in pattern)}))"
         lines += indent([f"case {pattern}:", *indent([log]), *gen.block(scope, depth, 0, 2)])
     lines += indent(["case _:", *gen.block(scope, depth, 1, 2)])
@@ -292,7 +365,14 @@ def _closure(gen: Statements, scope: Scope, depth: int) -> list[str]:
     decorator = [f"@{gen.source.pick(['logged', 'twice(2)', 'functools.lru_cache'])}"] if gen.source.chance(0.2) else []
     lines = [*decorator, f"def {name}({argument}{default}):", *indent(body)]
     result = gen.new(scope, "int")
-    calls = gen.source.pick([f"{result} = {name}({gen.e('int', scope)})", f"{result} = sum({name}(k) for k in range(2))", f"{result} = sum([{name}({argument}=k) for k in (1, 2)])", f"{result} = sum(map({name}, {gen.e('list', scope)}[:2]))"])
+    calls = gen.source.pick(
+        [
+            f"{result} = {name}({gen.e('int', scope)})",
+            f"{result} = sum({name}(k) for k in range(2))",
+            f"{result} = sum([{name}({argument}=k) for k in (1, 2)])",
+            f"{result} = sum(map({name}, {gen.e('list', scope)}[:2]))",
+        ]
+    )
     lines += [calls]
     if gen.source.chance(0.3):
         lines += [f"KEPT.append({name})"]
@@ -334,7 +414,11 @@ def _generator(gen: Statements, scope: Scope, depth: int) -> list[str]:
 def _global(gen: Statements, scope: Scope, depth: int) -> list[str]:
     name = gen.source.fresh("bump")
     inner = Scope(scope)
-    return [f"def {name}():", *indent(["global G_INT", f"G_INT = (G_INT + {gen.e('int', inner)}) % 31", f"return {gen.e('tensor', inner)}"]), f"{gen.new(scope, 'tensor')} = {name}()"]
+    return [
+        f"def {name}():",
+        *indent(["global G_INT", f"G_INT = (G_INT + {gen.e('int', inner)}) % 31", f"return {gen.e('tensor', inner)}"]),
+        f"{gen.new(scope, 'tensor')} = {name}()",
+    ]
 
 
 @maker(0.7)
@@ -342,18 +426,51 @@ def _arguments(gen: Statements, scope: Scope, depth: int) -> list[str]:
     name, first, rest, more = (gen.source.fresh(prefix) for prefix in ("f", "p", "args", "kw"))
     inner = Scope(scope)
     inner.own = [(first, "int"), (rest, "tuple"), (more, "dict")]
-    signature = gen.source.pick([f"{first}, *{rest}, **{more}", f"{first}=2, /, *{rest}, **{more}", f"*{rest}, {first}=1, **{more}", f"{first}, {rest}=(1, 2), *, {more}={{'a': 1}}"])
-    call = gen.source.pick([f"{name}(1, a=2)", f"{name}(*{gen.e('list', scope)}[:2], **{gen.e('dict', scope)})", f"{name}({gen.e('int', scope)})", f"functools.partial({name}, 1)()", f"{name}(*[1, 2], **{{'b': 3}})"])
-    body = [*gen.body(inner, 1, gen.source.random.randint(0, 2)), f"{more}['z'] = {gen.e('int', inner)}", f"return {first} + len({rest}) + len({more})"]
+    signature = gen.source.pick(
+        [
+            f"{first}, *{rest}, **{more}",
+            f"{first}=2, /, *{rest}, **{more}",
+            f"*{rest}, {first}=1, **{more}",
+            f"{first}, {rest}=(1, 2), *, {more}={{'a': 1}}",
+        ]
+    )
+    call = gen.source.pick(
+        [
+            f"{name}(1, a=2)",
+            f"{name}(*{gen.e('list', scope)}[:2], **{gen.e('dict', scope)})",
+            f"{name}({gen.e('int', scope)})",
+            f"functools.partial({name}, 1)()",
+            f"{name}(*[1, 2], **{{'b': 3}})",
+        ]
+    )
+    body = [
+        *gen.body(inner, 1, gen.source.random.randint(0, 2)),
+        f"{more}['z'] = {gen.e('int', inner)}",
+        f"return {first} + len({rest}) + len({more})",
+    ]
     result = gen.source.fresh("n")
-    lines = [f"def {name}({signature}):", *indent(body), "try:", *indent([f"LOG.append({call})"]), "except TypeError as wrong:", *indent(["LOG.append(str(wrong))"])]
+    lines = [
+        f"def {name}({signature}):",
+        *indent(body),
+        "try:",
+        *indent([f"LOG.append({call})"]),
+        "except TypeError as wrong:",
+        *indent(["LOG.append(str(wrong))"]),
+    ]
     return [f"{result} = 0", *lines]
 
 
 @maker(0.5)
 def _delete(gen: Statements, scope: Scope, depth: int) -> list[str]:
     name = gen.source.fresh("gone")
-    return [f"{name} = {gen.e(gen.kind(), scope)}", f"if {gen.e('bool', scope)}: del {name}", "try:", *indent([f"LOG.append(type({name}).__name__)"]), "except UnboundLocalError as unbound:", *indent(["LOG.append(str(unbound))"])]
+    return [
+        f"{name} = {gen.e(gen.kind(), scope)}",
+        f"if {gen.e('bool', scope)}: del {name}",
+        "try:",
+        *indent([f"LOG.append(type({name}).__name__)"]),
+        "except UnboundLocalError as unbound:",
+        *indent(["LOG.append(str(unbound))"]),
+    ]
 
 
 @maker(0.7)
@@ -370,8 +487,23 @@ def _return(gen: Statements, scope: Scope, depth: int) -> list[str]:
 def _views(gen: Statements, scope: Scope, depth: int) -> list[str]:
     base = gen.e("tensor", scope)
     name, view = gen.source.fresh("base"), gen.source.fresh("view")
-    lines = [f"{name} = {base}", f"{view} = {name}{gen.source.pick(['[1:]', '[:2]', '.view(2, 2)', '.view(4)[::2]', '.reshape(2, 2).t()', '[None]', '.unsqueeze(0)', '.view(2, 2)[0]', '[...]'])}"]
-    lines += [gen.source.pick([f"{view}.add_(1)", f"{view} *= 2", f"{name}.mul_(0.5)", f"{view}[0] = 3", f"{name}[1] = {gen.e('float', scope)}", f"{view}.zero_()"]) for _ in range(2)]
+    lines = [
+        f"{name} = {base}",
+        f"{view} = {name}{gen.source.pick(['[1:]', '[:2]', '.view(2, 2)', '.view(4)[::2]', '.reshape(2, 2).t()', '[None]', '.unsqueeze(0)', '.view(2, 2)[0]', '[...]'])}",
+    ]
+    lines += [
+        gen.source.pick(
+            [
+                f"{view}.add_(1)",
+                f"{view} *= 2",
+                f"{name}.mul_(0.5)",
+                f"{view}[0] = 3",
+                f"{name}[1] = {gen.e('float', scope)}",
+                f"{view}.zero_()",
+            ]
+        )
+        for _ in range(2)
+    ]
     lines += [f"KEPT.append({view})"] if gen.source.chance(0.5) else [f"LOG.append({view}.shape)"]
     scope.own.append((name, "tensor"))
     return lines

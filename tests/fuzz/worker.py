@@ -42,7 +42,10 @@ def kind(text: str) -> str:
         eager, captured = lines[1], lines[2]
         if "error = InternalError" in captured:
             return "InternalError" + next((line for line in lines[4:] if "InternalError" in line), "")[-60:]
-        return " / ".join(line.split("=")[0].split("[")[0].split(" is ")[0].split(".")[0] + line.split("=")[-1][:14] * ("error" in line) for line in (eager, captured))
+        return " / ".join(
+            line.split("=")[0].split("[")[0].split(" is ")[0].split(".")[0] + line.split("=")[-1][:14] * ("error" in line)
+            for line in (eager, captured)
+        )
     return lines[0][:40]
 
 

@@ -6,6 +6,7 @@ import itertools
 import operator
 
 import pytest
+
 from symbolic import check, outcome
 
 
@@ -85,7 +86,16 @@ def protocols(n):
     s = Stairs(n)
     it = iter(s)
     next(it)
-    return list(s), list(reversed(s)), it, 20 in s, [*Countdown(3)], sum(Stairs(3)), max(Countdown(4)), list(zip(Stairs(2), Countdown(5)))
+    return (
+        list(s),
+        list(reversed(s)),
+        it,
+        20 in s,
+        [*Countdown(3)],
+        sum(Stairs(3)),
+        max(Countdown(4)),
+        list(zip(Stairs(2), Countdown(5))),
+    )
 
 
 def until(n):
@@ -99,7 +109,12 @@ def until(n):
 
 
 def strict(a):
-    return outcome(lambda: list(zip(a, [1], strict=True))), outcome(lambda: list(zip([1], a, strict=True))), list(zip(a, a, strict=True)), list(zip())
+    return (
+        outcome(lambda: list(zip(a, [1], strict=True))),
+        outcome(lambda: list(zip([1], a, strict=True))),
+        list(zip(a, a, strict=True)),
+        list(zip()),
+    )
 
 
 def generators(n):
@@ -108,7 +123,15 @@ def generators(n):
             yield i
 
     g = gen(n)
-    return next(g), list(g), sum(x * x for x in gen(4)), list(enumerate(gen(2))), dict(zip("ab", gen(2))), tuple(gen(3)), any(x > 1 for x in gen(5))
+    return (
+        next(g),
+        list(g),
+        sum(x * x for x in gen(4)),
+        list(enumerate(gen(2))),
+        dict(zip("ab", gen(2))),
+        tuple(gen(3)),
+        any(x > 1 for x in gen(5)),
+    )
 
 
 def errors(n):

@@ -7,6 +7,7 @@ from collections import ChainMap, Counter, OrderedDict, defaultdict
 from types import MappingProxyType
 
 import pytest
+
 from symbolic import check, outcome
 
 
@@ -105,7 +106,18 @@ def ordered(o):
     o.move_to_end("a")
     p = OrderedDict([("x", 1), ("y", 2)])
     p.move_to_end("y", last=False)
-    return list(o), o, p, p.popitem(last=False), p == {"x": 1}, o == OrderedDict(o), list(p.items()), repr(p), o.pop("c"), list(reversed(o))
+    return (
+        list(o),
+        o,
+        p,
+        p.popitem(last=False),
+        p == {"x": 1},
+        o == OrderedDict(o),
+        list(p.items()),
+        repr(p),
+        o.pop("c"),
+        list(reversed(o)),
+    )
 
 
 def defaults(d):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque, namedtuple
 
 import pytest
+
 from symbolic import check, outcome
 
 Point = namedtuple("Point", "x y", defaults=(7,))
@@ -83,7 +84,21 @@ def exhausted_iterator(a):
 def tuples(a, b):
     t = (a, b, 3)
     x, *rest = t
-    return t + (1,), t * 2, t[1:], t[::-1], t[-1], 3 in t, t.index(3), t.count(b), hash((1, "a")) == hash((1, "a")), x, rest, t < (a, b, 4), t[:] is t
+    return (
+        t + (1,),
+        t * 2,
+        t[1:],
+        t[::-1],
+        t[-1],
+        3 in t,
+        t.index(3),
+        t.count(b),
+        hash((1, "a")) == hash((1, "a")),
+        x,
+        rest,
+        t < (a, b, 4),
+        t[:] is t,
+    )
 
 
 def tuple_input(t):
@@ -107,12 +122,33 @@ def texts(a):
 
 
 def text_errors(a):
-    return outcome(lambda: a + 1), outcome(lambda: a[7]), outcome(lambda: a.index("z")), outcome(lambda: "%d" % "x"), outcome(lambda: a.join([1])), outcome(lambda: int(a))
+    return (
+        outcome(lambda: a + 1),
+        outcome(lambda: a[7]),
+        outcome(lambda: a.index("z")),
+        outcome(lambda: "%d" % "x"),
+        outcome(lambda: a.join([1])),
+        outcome(lambda: int(a)),
+    )
 
 
 def ranges(n):
     r = range(2, 10, 3)
-    return list(r), len(r), r[1], r[-1], r[1:], 5 in r, list(reversed(r)), [i for i in range(n)], r == range(2, 11, 3), sum(range(4)), r.start, r.index(5), repr(r)
+    return (
+        list(r),
+        len(r),
+        r[1],
+        r[-1],
+        r[1:],
+        5 in r,
+        list(reversed(r)),
+        [i for i in range(n)],
+        r == range(2, 11, 3),
+        sum(range(4)),
+        r.start,
+        r.index(5),
+        repr(r),
+    )
 
 
 def deques(n):
@@ -122,7 +158,20 @@ def deques(n):
     d.rotate(1)
     e = deque("ab")
     e.extendleft([1, 2])
-    return d, d.maxlen, d.popleft(), e, e.pop(), list(reversed(e)), 1 in e, e[0], outcome(lambda: deque().pop()), len(d), e + deque([5]), repr(d)
+    return (
+        d,
+        d.maxlen,
+        d.popleft(),
+        e,
+        e.pop(),
+        list(reversed(e)),
+        1 in e,
+        e[0],
+        outcome(lambda: deque().pop()),
+        len(d),
+        e + deque([5]),
+        repr(d),
+    )
 
 
 class Bag(list):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from symbolic import check, outcome
 
 
@@ -97,9 +98,26 @@ def user_types(m):
 
 def attributes(m):
     setattr(m, "extra", 5)
-    found = getattr(m, "extra"), getattr(m, "nope", "default"), hasattr(m, "cents"), hasattr(m, "nope"), hasattr(m, "broken"), vars(m)["cents"]
+    found = (
+        getattr(m, "extra"),
+        getattr(m, "nope", "default"),
+        hasattr(m, "cents"),
+        hasattr(m, "nope"),
+        hasattr(m, "broken"),
+        vars(m)["cents"],
+    )
     delattr(m, "extra")
-    return found, hasattr(m, "extra"), type(m), type(m) is Money, type(5), isinstance(m, (int, Money)), issubclass(bool, int), outcome(lambda: m.nope), vars(m)
+    return (
+        found,
+        hasattr(m, "extra"),
+        type(m),
+        type(m) is Money,
+        type(5),
+        isinstance(m, (int, Money)),
+        issubclass(bool, int),
+        outcome(lambda: m.nope),
+        vars(m),
+    )
 
 
 def conversions(a):
@@ -112,7 +130,13 @@ def conversions(a):
 
 
 def truths(a):
-    return [bool(x) for x in (None, 0, 1, "", "a", [], [0], {}, {1: 1}, (), (0,), 0.0, 1j, set(), range(0), range(1), b"")], [1 if a else 2], not a, a or 3, a and 4
+    return (
+        [bool(x) for x in (None, 0, 1, "", "a", [], [0], {}, {1: 1}, (), (0,), 0.0, 1j, set(), range(0), range(1), b"")],
+        [1 if a else 2],
+        not a,
+        a or 3,
+        a and 4,
+    )
 
 
 PROGRAMS = [

@@ -18,6 +18,7 @@ import string
 import typing
 
 import pytest
+
 from symbolic import check, outcome
 
 
@@ -77,7 +78,17 @@ def mathematics(a):
 def partials(p):
     q = functools.partial(scale, by=3)
     r = functools.partial(q, plus=1)
-    return p(2), q(2), r(2), r.keywords, r.func is scale, q.args, r, functools.partial(max, 5)(3), list(map(functools.partial(scale, 1), [2, 3]))
+    return (
+        p(2),
+        q(2),
+        r(2),
+        r.keywords,
+        r.func is scale,
+        q.args,
+        r,
+        functools.partial(max, 5)(3),
+        list(map(functools.partial(scale, 1), [2, 3])),
+    )
 
 
 def reductions(a):
@@ -95,7 +106,17 @@ def heaps(a):
     first = heapq.heappop(h)
     b = [1, 3, 5]
     bisect.insort(b, 4)
-    return h, first, heapq.nsmallest(2, a), heapq.nlargest(2, a), bisect.bisect_left(b, 3), bisect.bisect(b, 3), b, heapq.heapreplace(h, 9), list(heapq.merge([1, 4], [2, 3]))
+    return (
+        h,
+        first,
+        heapq.nsmallest(2, a),
+        heapq.nlargest(2, a),
+        bisect.bisect_left(b, 3),
+        bisect.bisect(b, 3),
+        b,
+        heapq.heapreplace(h, 9),
+        list(heapq.merge([1, 4], [2, 3])),
+    )
 
 
 def data_classes(c):
@@ -147,12 +168,28 @@ def contexts(log):
 
 
 def environment(n):
-    return os.environ.get("FRAMEJIT_NO_SUCH_VARIABLE", "none"), "PATH" in os.environ, os.path.join("a", "b"), typing.cast(int, n), os.path.basename("x/y.z")
+    return (
+        os.environ.get("FRAMEJIT_NO_SUCH_VARIABLE", "none"),
+        "PATH" in os.environ,
+        os.path.join("a", "b"),
+        typing.cast(int, n),
+        os.path.basename("x/y.z"),
+    )
 
 
 def patterns(text):
     m = re.match(r"(\w+)-(\d+)", text)
-    return m.group(1), m[2], m.groups(), m.start(), re.sub("a", "b", text), re.findall(r"\d", text), bool(re.search("zz", text)), re.compile("x+").fullmatch("xx").span(), re.split("-", text)
+    return (
+        m.group(1),
+        m[2],
+        m.groups(),
+        m.start(),
+        re.sub("a", "b", text),
+        re.findall(r"\d", text),
+        bool(re.search("zz", text)),
+        re.compile("x+").fullmatch("xx").span(),
+        re.split("-", text),
+    )
 
 
 def templates(n):
@@ -161,7 +198,12 @@ def templates(n):
 
 def tuples(n):
     Pair = collections.namedtuple
-    return Pair is collections.namedtuple, collections.Counter("aab").most_common(1), collections.OrderedDict.fromkeys("ab"), collections.abc.Mapping
+    return (
+        Pair is collections.namedtuple,
+        collections.Counter("aab").most_common(1),
+        collections.OrderedDict.fromkeys("ab"),
+        collections.abc.Mapping,
+    )
 
 
 PROGRAMS = [

@@ -96,7 +96,11 @@ class Path:
 
     def to(self, kind: str, arg: Any = None) -> Path:
         """The path one step further."""
-        key = (kind, type(arg), arg) if kind not in (MEMBER, BINARY, COMPARE) else (kind, id(arg[1]), arg[0]) if kind != MEMBER else (kind, id(arg))
+        key: tuple[Any, ...] = (kind, type(arg), arg)
+        if kind == MEMBER:
+            key = (kind, id(arg))
+        elif kind in (BINARY, COMPARE):
+            key = (kind, id(arg[1]), arg[0])
         found = self.children.get(key)
         if found is None:
             found = self.children[key] = Path(self, kind, arg)

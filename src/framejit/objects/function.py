@@ -33,6 +33,10 @@ CONTENTS = ("contents",)
 CODE, GLOBALS, DEFAULTS, KWDEFAULTS, CLOSURE_FIELD, ANNOTATIONS, NAME, QUALNAME = (
     ("code",), ("globals",), ("defaults",), ("kwdefaults",), ("closure",), ("annotations",), ("name",), ("qualname",),
 )  # fmt: skip
+FIELDS = {
+    "__name__": NAME, "__qualname__": QUALNAME, "__defaults__": DEFAULTS, "__kwdefaults__": KWDEFAULTS,
+    "__annotations__": ANNOTATIONS,
+}  # fmt: skip
 
 
 class Parts(NamedTuple):
@@ -202,7 +206,7 @@ class FunctionModel(Model):
         return None
 
     def set_attribute(self, s: Services, v: Value, name: str, found: Any, new: Value | None) -> bool:
-        field = {"__name__": NAME, "__qualname__": QUALNAME, "__defaults__": DEFAULTS, "__kwdefaults__": KWDEFAULTS, "__annotations__": ANNOTATIONS}.get(name)
+        field = FIELDS.get(name)
         if not isinstance(v, Ref) or v.path is not None or new is None:
             return False
         if field is not None:

@@ -89,7 +89,8 @@ def throw(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     v = s.force(args[0])
     if not is_symbolic(s, v):
         return s.unsupported(R.GENERATOR_OPERATION, v, "throw")
-    raised = exception.note_raised(s, exception.instantiate(s, args[1], "exceptions must be classes or instances deriving from BaseException"))
+    message = "exceptions must be classes or instances deriving from BaseException"
+    raised = exception.note_raised(s, exception.instantiate(s, args[1], message))
     return advance(s, v, NONE, raised)
 
 

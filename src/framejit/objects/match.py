@@ -44,7 +44,8 @@ def class_(s: Services, subject: Value, cls: Value, count: int, names: Value) ->
         listed = getattr(kind, "__match_args__", None)
         if listed is None:
             if count > 1 or not issubclass(kind, SELF_MATCHING):
-                s.raise_error(TypeError, f"{kind.__name__}() accepts {int(issubclass(kind, SELF_MATCHING))} positional sub-patterns ({count} given)")
+                accepted = int(issubclass(kind, SELF_MATCHING))
+                s.raise_error(TypeError, f"{kind.__name__}() accepts {accepted} positional sub-patterns ({count} given)")
             attributes.append(subject)
         else:
             names_of = s.constant(s.getattr(cls, "__match_args__"))

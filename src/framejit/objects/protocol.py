@@ -16,7 +16,17 @@ from framejit.objects import object_
 from framejit.objects.dict_ import full, hash_key, key_in, store
 from framejit.objects.exact import type_name
 from framejit.objects.model import model_of
-from framejit.objects.object_ import BINARY_NAMES, COMPARE_NAMES, delattr_, dict_of, getattr_, getattr_tail, setattr_, special, type_lookup
+from framejit.objects.object_ import (
+    BINARY_NAMES,
+    COMPARE_NAMES,
+    delattr_,
+    dict_of,
+    getattr_,
+    getattr_tail,
+    setattr_,
+    special,
+    type_lookup,
+)
 from framejit.reasons import R
 
 HEAP_TYPE = 1 << 9
@@ -65,7 +75,8 @@ def _class_getitem(s: Services, value: Const, key: Value) -> Value | Pending:
     found = s.type_lookup(value.obj, "__class_getitem__")
     if found is MISSING:
         return type_error(s, f"type '{value.obj.__name__}' is not subscriptable")
-    if isinstance(found, (types.ClassMethodDescriptorType, types.BuiltinFunctionType)) or value.obj.__module__ in ("typing", "collections.abc"):
+    in_c = isinstance(found, (types.ClassMethodDescriptorType, types.BuiltinFunctionType))
+    if in_c or value.obj.__module__ in ("typing", "collections.abc"):
         return s.wrap(value.obj[s.constant(key)])
     return s.tail_call(s.getattr(value, "__class_getitem__"), [key])
 
@@ -111,7 +122,7 @@ def dict_set(s: Services, target: Value, key: Value, item: Value) -> None:
 def mapping_items(s: Services, mapping: Value) -> Iterator[tuple[Value, Value]]:
     """The pairs that `**mapping` hands on."""
     value = s.force(mapping)
-    if isinstance(value, Ref) and issubclass(value.cls, dict) and user_slot(s, value, "keys") is None and user_slot(s, value, "__iter__") is None:
+    if isinstance(value, Ref) and issubclass(value.cls, dict) and not any(user_slot(s, value, name) for name in ("keys", "__iter__")):
         yield from list(full(s, value).values())
         return
     for key in s.unpack(s.call(s.getattr(value, "keys"))):
@@ -297,15 +308,15 @@ def is_same(s: Services, left: Value, right: Value) -> bool:
     if left is right:
         return True
     if isinstance(left, Const) and isinstance(right, Const):
-        return left.obj is right.obj or (type(left.obj) is type(right.obj) and isinstance(left.obj, (int, str, bytes)) and left.obj == right.obj)
+        one, other = left.obj, right.obj
+        return one is other or (type(one) is type(other) and isinstance(one, (int, str, bytes)) and one == other)
     if isinstance(left, Pack) and isinstance(right, Pack) and left.items is right.items and left.cls is right.cls:
         return not left.items or left.path is right.path
     if isinstance(left, Number) and isinstance(right, Number):
         s.unsupported(R.OPAQUE_OPERATION, left, "identity of numbers")
-    for one, other in ((left, right), (right, left)):
-        if isinstance(one, (Ref, Node)) and isinstance(other, (Ref, Node)) and one.path is not None and other.path is not None and type(one) is type(other):
-            s.guard(one.path, "NOT_SAME", other.path)
-            break
+    if isinstance(left, (Ref, Node)) and isinstance(right, (Ref, Node)) and type(left) is type(right):
+        if left.path is not None and right.path is not None:
+            s.guard(left.path, "NOT_SAME", right.path)
     return False
 
 

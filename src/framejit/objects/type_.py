@@ -151,7 +151,9 @@ def object_new(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Valu
     target = s.force(args[0])
     if not isinstance(target, Const) or not isinstance(target.obj, type):
         return s.unsupported(R.OPAQUE_CALL, object.__new__)
-    if (len(args) > 1 or kwargs) and s.type_lookup(target.obj, "__new__") is not object.__new__ and s.type_lookup(target.obj, "__init__") is object.__init__:
+    cls = target.obj
+    too_many = len(args) > 1 or kwargs
+    if too_many and s.type_lookup(cls, "__new__") is not object.__new__ and s.type_lookup(cls, "__init__") is object.__init__:
         s.raise_error(TypeError, "object.__new__() takes exactly one argument (the type to instantiate)")
     return allocate(s, target, object.__new__, [], {})
 
