@@ -183,7 +183,10 @@ def load_deref(interp: Interpreter, ins: Instr) -> Value:
     if value is MISSING:
         local = interp.frames[-1].code.locals[ins.value]
         if local.kind == "free":
-            interp.raise_error(NameError, f"cannot access free variable '{local.name}' where it is not associated with a value in enclosing scope")
+            interp.raise_error(
+                NameError,
+                f"cannot access free variable '{local.name}' where it is not associated with a value in enclosing scope",
+            )
         interp.raise_error(UnboundLocalError, f"cannot access local variable '{local.name}' where it is not associated with a value")
     return value
 
@@ -201,7 +204,19 @@ def delete_deref(interp: Interpreter, ins: Instr) -> None:
 
 @op("LOAD_CONST")
 def load_const(interp: Interpreter, ins: Instr) -> Value:
-    return Const(ins.value) if ins.value.__class__ is not tuple else interp.wrap(ins.value)
+    return Const(ins.value) if ins.value.__class__ is not tuple else _literal_tuple(interp, ins.value)
+
+
+def _literal_tuple(interp: Interpreter, obj: tuple[Any, ...]) -> Value:
+    """A tuple of the code: taken apart, and still the one object that the code holds."""
+    if not obj:
+        return interp.wrap(obj)
+    cache = interp.trace.cache
+    found: Value | None = cache.get(("literal", id(obj)))
+    if found is None:
+        items = tuple(_literal_tuple(interp, item) if item.__class__ is tuple else Const(item) for item in obj)
+        found = cache["literal", id(obj)] = Pack(tuple, items, interp.trace.roots.const(obj))
+    return found
 
 
 def _global(interp: Interpreter, name: str) -> Value:
@@ -280,7 +295,7 @@ def load_attr(interp: Interpreter, ins: Instr, owner: Value) -> Value | Pending:
 @op("LOAD_METHOD")
 def load_method(interp: Interpreter, ins: Instr, owner: Value) -> tuple[Value, Value]:
     found = interp.getattr(owner, ins.value)
-    if type(found) is Pack and found.cls is types.MethodType and not (type(found.items[0]) is Lazy):
+    if type(found) is Pack and found.cls is types.MethodType and type(found.items[0]) is not Lazy:
         return found.items[0], found.items[1]
     return (NULL, found) if NULL_FIRST else (found, NULL)
 
