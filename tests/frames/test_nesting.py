@@ -240,6 +240,51 @@ def test_a_thread_outside_is_left_alone():
     assert "other" not in seen
 
 
+def pointer_is_set():
+    """Whether the interpreter-wide hook is anything but CPython's own evaluation function."""
+    python = ctypes.pythonapi
+    python.PyInterpreterState_Main.restype = ctypes.c_void_p
+    python._PyInterpreterState_GetEvalFrameFunc.restype = ctypes.c_void_p
+    python._PyInterpreterState_GetEvalFrameFunc.argtypes = [ctypes.c_void_p]
+    current = python._PyInterpreterState_GetEvalFrameFunc(python.PyInterpreterState_Main())
+    return current != ctypes.cast(python._PyEval_EvalFrameDefault, ctypes.c_void_p).value
+
+
+def test_the_pointer_is_set_only_inside_compiled_calls():
+    seen = []
+
+    def look(*args):
+        seen.append(pointer_is_set())
+        if args:
+            raise args[0]
+
+    def generator():
+        seen.append(pointer_is_set())
+        yield 1
+        seen.append(pointer_is_set())
+
+    def deep(n):
+        return pointer_is_set() if n == 0 else deep(n - 1)
+
+    def switches_off():
+        before = C.hook_enabled(False)
+        seen.append(pointer_is_set())
+        C.hook_enabled(before)
+        seen.append(pointer_is_set())
+
+    assert not pointer_is_set()
+    compiled(look)()
+    assert type(raised(compiled(look), KeyError())) is KeyError
+    for _ in compiled(generator)():
+        assert not pointer_is_set()
+    compiled(switches_off)()
+    assert seen == [True] * 4 + [False, True]
+    assert compiled(deep)(10) and not compiled(deep)(200)
+    with callbacks(lambda view: seen.append(pointer_is_set())):
+        compiled(leaf)(1)
+    assert seen[-1] is False and not pointer_is_set()
+
+
 # ---- rule 11: another hook ----
 def load_other_hook():
     """A hook of another project: counts frames and calls the hook that was there before it."""
