@@ -40,7 +40,7 @@ class IdentityModel(Model):
         return s.constant(v)
 
 
-@model(torch.dtype, torch.layout, torch.memory_format, torch.finfo, torch.iinfo, OperatorBase, OpOverloadPacket)
+@model(torch.dtype, torch.layout, torch.memory_format, torch.finfo, torch.iinfo, torch._C._SDPBackend, OperatorBase, OpOverloadPacket)
 class TorchConstantModel(IdentityModel):
     """Singletons of torch."""
 

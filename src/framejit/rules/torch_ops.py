@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 import torch._C._nn
+import torch._higher_order_ops as higher_order
 import torch.fft
 import torch.functional
 import torch.linalg
@@ -20,8 +21,9 @@ from torch._functorch import eager_transforms, vmap
 from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace, _Ops
 
 from framejit import interop
+from framejit.core.path import ATTR, DICT_ITEM
 from framejit.core.services import Pending, Services
-from framejit.core.value import FALSE, NONE, Const, Node, Pack, Ref, Value, bool_const
+from framejit.core.value import FALSE, NONE, TRUE, Const, Node, Pack, Ref, Value, bool_const
 from framejit.objects.tensor import is_tensor_like
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, Handler, handler, pure
@@ -226,9 +228,37 @@ def log_api_usage(s: Services, args: list[Value], kwargs: dict[str, Value]) -> V
     return NONE
 
 
-@handler(torch.utils.checkpoint.checkpoint)
+@handler(torch.autograd.profiler.record_function.__init__)
+def record_function_init(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    values = dict(zip(("name", "args"), args[1:])) | kwargs
+    s.setattr(args[0], "name", values["name"])
+    s.setattr(args[0], "args", values.get("args", NONE))
+    s.setattr(args[0], "run_callbacks_on_exit", TRUE)
+    s.setattr(args[0], "record", NONE)
+    s.setattr(args[0], "_cupti_monitor_external_id", NONE)
+    return NONE
+
+
+@handler(torch.autograd.profiler.record_function.__enter__)
+def record_function_enter(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A profiler sees the graph's operators, not the user's ranges."""
+    return args[0]
+
+
+@handler(torch.autograd.profiler.record_function.__exit__)
+def record_function_exit(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    record = s.force(s.getattr(args[0], "record"))
+    if not isinstance(record, Const) or record.obj is not None:  # entered before the region
+        s.unsupported(R.CONTEXT_MANAGER, args[0])
+    return NONE
+
+
+@handler(
+    torch.utils.checkpoint.checkpoint, torch.cond, higher_order.while_loop, higher_order.scan, higher_order.associative_scan,
+    higher_order.map,
+)  # fmt: skip
 def left_alone(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return s.unsupported(R.OPAQUE_CALL)
+    return s.unsupported(R.OPAQUE_CALL, None, "a function that takes functions")
 
 
 @handler(type(torch.nn.Parameter).__instancecheck__)
@@ -243,9 +273,13 @@ def is_buffer(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value
 
 def _is_marked(s: Services, args: list[Value], mark: str) -> Value:
     cls, v = s.constant(args[0]), s.force(args[1])
-    if not is_tensor_like(v):
+    if not isinstance(v, Node) or not issubclass(v.cls, torch.Tensor) or issubclass(v.cls, cls) or v.path is None:
         return bool_const(issubclass(v.cls, cls))
-    return bool_const(issubclass(v.cls, cls) or (isinstance(v, Node) and v.real is not None and bool(getattr(v.real, mark, False))))
+    marks, namespace = vars(v.real), v.path.to(ATTR, "__dict__")
+    if mark in marks:
+        return bool_const(s.truth(s.input(namespace.to(DICT_ITEM, mark), marks[mark])))
+    s.guard(namespace, "DICT_MISSING", mark)
+    return FALSE
 
 
 # -- torch.ops ------------------------------------------------------------------------------------------------------------

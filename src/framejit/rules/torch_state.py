@@ -191,6 +191,7 @@ READ_ONLY = (
     torch.is_deterministic_algorithms_warn_only_enabled, torch._C._get_cublas_allow_tf32,
     torch.get_float32_matmul_precision, torch._C._get_float32_matmul_precision, torch.amp.is_autocast_available,
     torch._C._is_autocast_available, torch._C._get_privateuse1_backend_name, torch._C._is_torch_function_mode_enabled,
+    torch._C._mps_is_available,
 )  # fmt: skip
 
 
