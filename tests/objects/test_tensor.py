@@ -274,3 +274,16 @@ def test_numbers_that_change(x, i, f):
     if j > 100:
         return x
     return x + i, x * j, i / x, x - (i - 1), x * f, i, j, -i, j // 2, x == i
+
+
+class Small:
+    scale = float("0.5")
+
+
+class Large:
+    scale = float("0.5")  # equal, and another object
+
+
+@check(lambda: (torch.ones(2), Small(), Large()))
+def test_equal_class_attributes_are_told_apart(x, small, large):
+    return x * small.scale + large.scale

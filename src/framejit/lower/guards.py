@@ -289,7 +289,7 @@ class Head:
 
     def _operand(self, guard: Guard) -> int:
         if guard.predicate in ("IS", "IS_NOT"):
-            return self.packer.const(guard.operand, weak=True)
+            return self.packer.identity(guard.operand, weak=True)
         return self.packer.const(guard.operand)
 
     def _check_global(self, guard: Guard) -> None:
@@ -298,7 +298,7 @@ class Head:
             cls = guard.operand[0]
             pairs = self.classes.pop(cls, None)
             if pairs is not None:
-                rows = tuple(packer.const(entry) for entry in pairs)
+                rows = tuple(packer.identity(entry) if place % 2 else packer.const(entry) for place, entry in enumerate(pairs))
                 self._add("CHECK_TYPE_ATTRS", packer.const(cls), packer.stamp(), rows, note=note)
         elif guard.predicate == "SLOT_EMPTY":
             kind, place = guard.path.kind, guard.path.arg  # type: ignore[union-attr]

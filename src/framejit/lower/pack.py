@@ -66,7 +66,15 @@ class Packer:
         """The index of a constant; `weak` None: held weakly if its kind could close a cycle through the program."""
         if obj is heap.MISSING:
             obj = _C.MISSING
-        key = constant_key(obj)
+        return self._place(obj, constant_key(obj), weak)
+
+    def identity(self, obj: Any, weak: bool | None = None) -> int:
+        """The index of a constant that a check compares by identity: an equal number or string will not do."""
+        if obj is heap.MISSING:
+            obj = _C.MISSING
+        return self._place(obj, id(obj), weak)
+
+    def _place(self, obj: Any, key: Any, weak: bool | None) -> int:
         index = self.const_index.get(key)
         if index is None:
             index = self.const_index[key] = len(self.consts)
