@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import CodeType
 from typing import Any, NoReturn, Protocol
 
 from framejit.core.heap import Heap
@@ -35,7 +36,10 @@ class Services(Protocol):
         """The value of a real object found at `path`, still unguarded."""
 
     def constant(self, value: Value) -> Any:
-        """The Python object a value certainly is (tuples, slices, frozensets of constants too; a Number is specialised); Unsupported if unknown."""
+        """The Python object a value certainly is; Unsupported if unknown.
+
+        Tuples, slices and frozensets of constants are constants too; a Number is specialised.
+        """
 
     def is_constant(self, value: Value) -> bool:
         """Whether `constant` would succeed without specialising anything that is not constant yet."""
@@ -81,6 +85,9 @@ class Services(Protocol):
 
     def finish(self, pending: Value | Pending) -> Value:
         """The value of a call: runs a pending frame to its end inside the present instruction."""
+
+    def run_code(self, code: CodeType, globals_: Ref, names: Value) -> Value:
+        """Run the code of a module or an expression in these namespaces, inside the present instruction."""
 
     def resume_generator(self, ref: Ref, sent: Value, thrown: Value | None = None) -> Value | None:
         """Advance a symbolic generator; None when it returned."""

@@ -152,36 +152,46 @@ def _call_function(interp: Interpreter, target: Const | Ref, args: list[Value], 
     return frame
 
 
+def run_code(interp: Interpreter, code: types.CodeType, globals_: Ref, names: Value) -> Value:
+    """Run the code of a module or an expression in these namespaces, inside the present instruction."""
+    try:
+        decoded = decode(code)
+    except DecodeError as error:
+        interp.unsupported(R.UNSUPPORTED_OPCODE, None, str(error))
+    frame = Frame(decoded, code, NONE, [NULL] * decoded.nlocalsplus, globals_, interp.frames[0].builtins)
+    frame.names = names
+    return interp.finish(frame)
+
+
 def bind(interp: Interpreter, target: Value, parts: function.Parts, args: list[Value], kwargs: dict[str, Value]) -> list[Value]:
-    """The argument slots, bound as CPython binds them; a bad call ends the region, so that CPython words the error."""
+    """The argument slots, bound as CPython binds them."""
     code = parts.code
     count, positional_only, keyword_only = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
     names = code.co_varnames
     slots: list[Value] = [NULL] * (count + keyword_only)
     given = len(args)
     slots[: min(given, count)] = args[:count]
-    if given > count and not code.co_flags & VARARGS:
-        bad_call(interp, target, "too many positional arguments")
+    wrong = given > count and not code.co_flags & VARARGS
     extra: dict[str, Value] = {}
     if kwargs:
         places = {name: index for index, name in enumerate(names[: count + keyword_only]) if index >= positional_only}
         for name, value in kwargs.items():
             place = places.get(name)
             if place is None:
-                if not code.co_flags & VARKEYWORDS:
-                    bad_call(interp, target, f"unexpected keyword argument {name!r}")
+                wrong |= not code.co_flags & VARKEYWORDS
                 extra[name] = value
             elif slots[place] is not NULL:
-                bad_call(interp, target, f"multiple values for argument {name!r}")
+                wrong = True
             else:
                 slots[place] = value
-    for place, slot in enumerate(slots):
-        if slot is NULL:
-            default = parts.default(interp, place) if place < count else parts.keyword_default(interp, names[place])
-            if default is None:
-                bad_call(interp, target, f"missing argument {names[place]!r}")
-            else:
-                slots[place] = default
+    if not wrong and NULL in slots:
+        for place, slot in enumerate(slots):
+            if slot is NULL:
+                default = _default(interp, parts, place)
+                wrong |= default is None
+                slots[place] = default or NULL
+    if wrong:
+        bad_call(interp, target, parts, given, kwargs)
     if code.co_flags & VARARGS:
         slots.append(Pack(tuple, tuple(args[count:])))
     if code.co_flags & VARKEYWORDS:
@@ -189,9 +199,28 @@ def bind(interp: Interpreter, target: Value, parts: function.Parts, args: list[V
     return slots
 
 
-def bad_call(interp: Interpreter, target: Value, detail: str) -> Any:
-    """The call is wrong: raised as TypeError if the program handles exceptions here, else left to CPython."""
-    interp.raise_error(TypeError, detail)
+def _default(interp: Interpreter, parts: function.Parts, place: int) -> Value | None:
+    code = parts.code
+    return parts.default(interp, place) if place < code.co_argcount else parts.keyword_default(interp, code.co_varnames[place])
+
+
+def bad_call(interp: Interpreter, target: Value, parts: function.Parts, given: int, kwargs: dict[str, Value]) -> Any:
+    """Raise the TypeError that CPython words for this call: it is asked with a function of the same signature."""
+    code = parts.code
+    first = code.co_argcount
+    defaults = sum(_default(interp, parts, place) is not None for place in range(first))
+    stub = types.FunctionType(code, {}, code.co_name, (None,) * defaults, tuple(types.CellType() for _ in code.co_freevars))
+    stub.__kwdefaults__ = {
+        code.co_varnames[place]: None
+        for place in range(first, first + code.co_kwonlyargcount)
+        if _default(interp, parts, place) is not None
+    }
+    stub.__qualname__ = interp.constant(function.qualified_name(interp, target))
+    try:
+        stub(*[None] * given, **dict.fromkeys(kwargs))
+    except TypeError as error:
+        interp.raise_error(TypeError, *error.args)
+    raise AssertionError(f"{code.co_qualname} takes these arguments")
 
 
 __all__ = ["CLOSURE", "FUNC_FIELD", "ITEM", "MISSING", "NONE", "Node", "Raised", "bind", "exception", "fold", "realize_dict", "tail_call"]

@@ -77,7 +77,7 @@ class Interpreter:
     generic_attribute, generic_store = object_.generic_attribute, object_.generic_store
     special, call_method, type_lookup, dict_of = protocol.special, protocol.call_method, protocol.type_lookup, protocol.dict_of
     constant, is_constant, wrap = constants.constant, constants.is_constant, constants.wrap
-    tail_call = calls.tail_call
+    tail_call, run_code = calls.tail_call, calls.run_code
     operator = operator_graph.operator
 
     def __init__(self, start: Start):
@@ -225,7 +225,10 @@ class Interpreter:
         kind = ExitKind.NATIVE if ins.op in NATIVE_OPS else ExitKind.OPAQUE
         if in_front:
             kind = ExitKind.ENTER
-        return Exit(kind, state=state, instr=ins, reason=stop.reason, guilty=stop.guilty, detail=stop.detail, lines=chain, leaves=self.callers - len(self.waiting))
+        leaves = self.callers - len(self.waiting)
+        return Exit(
+            kind, state=state, instr=ins, reason=stop.reason, guilty=stop.guilty, detail=stop.detail, lines=chain, leaves=leaves
+        )
 
     def finish(self, pending: Value | Pending) -> Value:
         """The value of a call: runs a pending frame to its end inside the present instruction."""

@@ -87,20 +87,21 @@ def _function(m: Materializer, ref: Ref) -> int:
 
 def _exception(m: Materializer, ref: Ref) -> int:
     fields = m.heap.fields_of(ref)
-    args = [m.value(item) for item in fields[exception.ARGS].items]
+    made = fields.get(exception.MADE)
+    args = [m.value(item) for item in (made or fields[exception.ARGS]).items]
     cls = m.value(Const(ref.cls))
-    if issubclass(ref.cls, BaseExceptionGroup):
+    if made is not None or issubclass(ref.cls, BaseExceptionGroup):
         register = m.new("CALL", cls, tuple(args), ())
     else:
         register = m.new("NEW", cls)
     m.made[id(ref)] = register
-    if args and not issubclass(ref.cls, BaseExceptionGroup):
+    if args and made is None and not issubclass(ref.cls, BaseExceptionGroup):
         base = next(base for base in ref.cls.__mro__ if not base.__flags__ & HEAP_TYPE)
         m.effect(base.__init__, register, *args)  # type: ignore[misc]
     for name, field in (("__context__", exception.CONTEXT), ("__cause__", exception.CAUSE), ("__suppress_context__", exception.SUPPRESS)):
         if fields.get(field, NONE) is not NONE and fields[field] is not FALSE:
             m.add("STORE_ATTR", register, m.packer.const(name), m.value(fields[field]))
-    known = (exception.ARGS, exception.CONTEXT, exception.CAUSE, exception.SUPPRESS, exception.TRACEBACK, exception.RAISED)
+    known = (exception.ARGS, exception.CONTEXT, exception.CAUSE, exception.SUPPRESS, exception.TRACEBACK, exception.RAISED, exception.MADE, exception.COMPUTED)
     for field, value in fields.items():
         if field == DICT_FIELD or isinstance(field, types.MemberDescriptorType):
             m.store(ref, register, field, value)

@@ -19,6 +19,11 @@ from framejit.reasons import R
 ARGS, CAUSE, CONTEXT, SUPPRESS, RAISED = ("args",), ("cause",), ("context",), ("suppress",), ("raised",)
 FIELDS = {"__cause__": CAUSE, "__context__": CONTEXT, "__suppress_context__": SUPPRESS}
 TRACEBACK = ("traceback",)
+MADE, COMPUTED = ("made",), ("computed",)  # of exceptions made by a C constructor: its arguments, what it computed
+HEAP_TYPE = 1 << 9
+COMPUTED_TEXT = tuple(  # the others look at the arguments alone
+    cls.__str__ for cls in (OSError, SyntaxError, UnicodeDecodeError, UnicodeEncodeError, UnicodeTranslateError)
+)
 # attributes that C constructors derive from their arguments: class -> name -> position of the argument
 DERIVED: dict[type[BaseException], dict[str, int]] = {
     StopIteration: {"value": 0}, SystemExit: {"code": 0}, BaseExceptionGroup: {"message": 0, "exceptions": 1},
@@ -42,7 +47,7 @@ class ExceptionModel(Model):
 
     def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
         if issubclass(cls, (OSError, UnicodeError, SyntaxError)) and args:
-            return None
+            return _of_constants(s, cls, args) if not kwargs else None
         if issubclass(cls, BaseExceptionGroup):
             args = [args[0], Pack(tuple, tuple(s.unpack(args[1])))] if len(args) == 2 else args
             if len(args) != 2 or not all(issubclass(s.force(item).cls, BaseException) for item in args[1].items):  # type: ignore[attr-defined]
@@ -57,6 +62,8 @@ class ExceptionModel(Model):
 
     def initialise(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> bool:
         assert isinstance(v, Ref)
+        if s.heap.get(v, MADE) is not None:
+            return True
         names = next((KEYWORDS[base] for base in v.cls.__mro__ if base in KEYWORDS), ())
         if set(kwargs) - set(names):
             s.raise_error(TypeError, f"{v.cls.__name__}() takes no keyword arguments")
@@ -78,6 +85,8 @@ class ExceptionModel(Model):
         if type(found) not in (types.MemberDescriptorType, types.GetSetDescriptorType):
             return None
         stored = s.heap.get(v, (name,))
+        if stored is None and (derived := s.heap.get(v, COMPUTED)) is not None:
+            stored = derived.get(name)
         if stored is not None:
             return stored
         for base, positions in DERIVED.items():
@@ -89,6 +98,9 @@ class ExceptionModel(Model):
         if any(issubclass(v.cls, base) and name in names for base, names in KEYWORDS.items()) or name == "msg":
             return NONE
         return s.unsupported(R.EXCEPTION_OPERATION, v, name)
+
+    def text(self, s: Services, v: Value, function: Any) -> Value:
+        return text(s, v, function)  # type: ignore[arg-type]
 
     def set_attribute(self, s: Services, v: Value, name: str, found: Any, new: Value | None) -> bool:
         if not isinstance(v, Ref) or v.path is not None or new is None:
@@ -105,7 +117,46 @@ class ExceptionModel(Model):
                 s.heap.set(v, RAISED, MISSING)
         else:
             s.heap.set(v, (name,), new)
+            if s.heap.get(v, MADE) is not None:  # its text may be another now
+                s.heap.set(v, COMPUTED, {key: value for key, value in s.heap.get(v, COMPUTED).items() if key != "__str__"})
         return True
+
+
+def _of_constants(s: Services, cls: type[BaseException], args: Sequence[Value]) -> Value | None:
+    """An exception whose C constructor computes its attributes (and its class) from constant arguments."""
+    if cls.__flags__ & HEAP_TYPE or not all(map(s.is_constant, args)):
+        return None
+    try:
+        real = cls(*map(s.constant, args))
+    except TypeError as error:
+        return s.raise_error(TypeError, *error.args)
+    made = Pack(tuple, tuple(args))
+    kinds = (types.MemberDescriptorType, types.GetSetDescriptorType)
+    names = {name for base in type(real).__mro__[:-2] for name, found in vars(base).items() if type(found) in kinds} - set(vars(BaseException))
+    computed = {name: s.wrap(getattr(real, name)) for name in sorted(names) if hasattr(real, name)}
+    return s.heap.new(type(real), {
+        ARGS: made if len(real.args) == len(args) else s.wrap(real.args), CAUSE: NONE, CONTEXT: NONE, SUPPRESS: FALSE, TRACEBACK: NONE,
+        DICT_FIELD: s.heap.new(dict, {s.heap.ITEMS: {}}), MADE: made, COMPUTED: {**computed, "__str__": Const(str(real))},
+    })  # fmt: skip
+
+
+def text(s: Services, value: Ref, function: Any) -> Value:
+    """repr or str of an exception whose class does not define it in Python."""
+    if function is str and type_lookup(s, value.cls, "__str__") in COMPUTED_TEXT:
+        computed = (s.heap.get(value, COMPUTED) or {}).get("__str__")
+        return computed if computed is not None else s.unsupported(R.EXCEPTION_OPERATION, value, "__str__")
+    if function is repr and type_lookup(s, value.cls, "__repr__") is not BaseException.__repr__:
+        return s.unsupported(R.EXCEPTION_OPERATION, value, "__repr__")
+    args = s.unpack(s.getattr(value, "args"))
+    if function is str and issubclass(value.cls, BaseExceptionGroup):
+        count = len(s.unpack(s.getattr(value, "exceptions")))
+        return Const(f"{s.constant(s.getattr(value, 'message'))} ({count} sub-exception{'s' if count > 1 else ''})")
+    parts = [s.constant(s.repr(item)) for item in args]
+    if function is repr:
+        return Const(f"{value.cls.__name__}({', '.join(parts)})")
+    if len(parts) == 1:
+        return s.repr(args[0]) if type_lookup(s, value.cls, "__str__") is KeyError.__str__ else s.str(args[0])
+    return Const(f"({', '.join(parts)})" if parts else "")
 
 
 def raised_at(heap: Heap, raised: Ref) -> Any:

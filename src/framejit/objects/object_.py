@@ -411,20 +411,9 @@ def _store_descriptor(s: Services, v: Value, name: str, found: Any, new: Value |
 
 def text(s: Services, value: Value, function: Callable[[Any], str]) -> Value:
     """repr or str of an object whose class does not define it in Python."""
-    if isinstance(value, Pack) and value.cls is tuple:
-        parts = [s.constant(s.repr(item)) for item in value.items]
-        return Const(f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})")
-    if isinstance(value, Ref) and value.cls is list:
-        return Const(f"[{', '.join(s.constant(s.repr(item)) for item in s.unpack(value))}]")
-    if isinstance(value, Ref) and issubclass(value.cls, BaseException):
-        args = s.force(s.getattr(value, "args"))
-        if isinstance(args, Pack):
-            parts = [s.constant(s.repr(item)) for item in args.items]
-            if function is repr:
-                return Const(f"{value.cls.__name__}({', '.join(parts)})")
-            if len(parts) == 1:
-                return s.repr(args.items[0]) if issubclass(value.cls, KeyError) else s.str(args.items[0])
-            return Const(f"({', '.join(parts)})" if parts else "")
+    shown = getattr(model_of(value.cls), "text", None)
+    if shown is not None:
+        return shown(s, value, function)
     found = type_lookup(s, value.cls, "__repr__")
     if found is object.__repr__:
         return s.unsupported(R.OPAQUE_OPERATION, value, function.__name__)

@@ -177,7 +177,7 @@ def talks(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return s.unsupported(R.OUTPUT)
 
 
-@handler(locals, eval, exec, compile, dir, globals, __import__)
+@handler(locals, dir, __import__)
 def looks_at_frames(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return s.unsupported(R.FRAME_INSPECTION)
 

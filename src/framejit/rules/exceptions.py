@@ -72,14 +72,14 @@ def add_note(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return NONE
 
 
-@handler(BaseException.__str__)
 def exception_str(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The text of an exception; its class may compute it in C."""
     return object_.text(s, _virtual(s, args[0], "__str__"), str)
 
 
-@handler(KeyError.__str__)
-def key_error_str(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return object_.text(s, _virtual(s, args[0], "__str__"), str)
+for _cls in CLASSES:
+    if "__str__" in vars(_cls) and vars(_cls)["__str__"] not in HANDLERS:
+        HANDLERS[vars(_cls)["__str__"]] = exception_str
 
 
 @handler(BaseException.__repr__)
