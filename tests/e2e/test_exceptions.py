@@ -179,3 +179,29 @@ def test_runtime_error_shows_the_users_line():
     with pytest.raises(IndexError) as caught:
         compiled(torch.ones(3), torch.tensor([7]))
     assert "# here" in str(caught.traceback[-1].statement) or any("# here" in str(entry.statement) for entry in caught.traceback)
+
+
+def takes(a, /, b, c=3, *, d, e=5):
+    return a
+
+
+def one(a):
+    return a
+
+
+@check()
+def test_calls_with_wrong_arguments_word_their_errors(x):
+    said = []
+
+    def inner(p, *, q=1):
+        return p
+
+    for call in (
+        lambda: inner(), lambda: inner(1, 2), lambda: inner(1, r=2), lambda: inner(1, p=2), lambda: inner(1, 2, q=3), lambda: takes(a=1, b=2, d=3),
+        lambda: takes(1, 2, 3, 4, d=1), lambda: takes(1, 2), lambda: takes(), lambda: one(1, 2), lambda: (lambda a, b: a)(), lambda: one(1, b=1),
+    ):  # fmt: skip
+        try:
+            call()
+        except TypeError as error:
+            said.append(str(error))
+    return x + len(said), said

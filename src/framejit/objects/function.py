@@ -107,6 +107,15 @@ def parts(s: Services, function: Const | Ref) -> Parts:
     return Parts(code, realize_dict(s, globals_path, real.__globals__), builtins, function)
 
 
+def qualified_name(s: Services, function: Value) -> Value:
+    """The name of a function as error messages give it."""
+    if isinstance(function, Ref) and function.path is None:
+        return s.heap.get(function, QUALNAME)  # type: ignore[no-any-return]
+    assert isinstance(function, (Const, Ref))
+    real, path = _real(s, function)
+    return s.input(path.to(ATTR, "__qualname__"), real.__qualname__)
+
+
 def is_left_alone(function: Const | Ref, code: CodeType) -> bool:
     """Whether the user asked for this function not to be captured."""
     real = function.obj if isinstance(function, Const) else function.real
