@@ -39,6 +39,8 @@ def run(s: Services, function: Callable[..., Any], *args: Any, **kwargs: Any) ->
     """Call a pure function on real objects; what it raises is raised in the program."""
     try:
         result = function(*args, **kwargs)
+    except MemoryError:
+        return s.unsupported(R.OPAQUE_OPERATION, None, "a very large result")
     except Exception as error:  # noqa: BLE001 - whatever the function raises, the program raises
         return s.raise_error(type(error), *error.args)
     return s.wrap(result)

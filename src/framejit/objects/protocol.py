@@ -308,15 +308,48 @@ def is_same(s: Services, left: Value, right: Value) -> bool:
     if left is right:
         return True
     if isinstance(left, Const) and isinstance(right, Const):
-        one, other = left.obj, right.obj
-        return one is other or (type(one) is type(other) and isinstance(one, (int, str, bytes)) and one == other)
-    if isinstance(left, Pack) and isinstance(right, Pack) and left.items is right.items and left.cls is right.cls:
-        return not left.items or left.path is right.path
+        return left.obj is right.obj or _same_constant(s, left, right)
+    if isinstance(left, Pack) and isinstance(right, Pack):
+        return _same_pack(s, left, right)
     if isinstance(left, Number) and isinstance(right, Number):
         s.unsupported(R.OPAQUE_OPERATION, left, "identity of numbers")
-    if isinstance(left, (Ref, Node)) and isinstance(right, (Ref, Node)) and type(left) is type(right):
-        if left.path is not None and right.path is not None:
-            s.guard(left.path, "NOT_SAME", right.path)
+    one, other = _real(left), _real(right)
+    if one is None or other is None:
+        return False
+    path, other_path = object_.path_of(s, left), object_.path_of(s, right)
+    assert path is not None
+    same = one is other
+    s.guard(path, "SAME" if same else "NOT_SAME", other_path)
+    return same
+
+
+def _real(value: Value) -> Any:
+    """The object behind a value that exists already, None for one that the capture makes."""
+    if isinstance(value, Const):
+        return value.obj if value.path is not None and value.obj is not None else None
+    return value.real if isinstance(value, (Ref, Node)) and value.path is not None else None
+
+
+def _same_constant(s: Services, left: Const, right: Const) -> bool:
+    """Whether equal constants are one object: as far as it was seen, unless CPython has just one of them."""
+    one, other = left.obj, right.obj
+    if type(one) is not type(other) or type(one) not in (int, str, bytes) or one != other:
+        return False
+    if len(one) < 2 if type(one) is not int else -6 < one < 257:
+        return True
+    for value in (left, right):
+        if value.path is not None:
+            s.guard(value.path, "IS", value.obj)
+    return False
+
+
+def _same_pack(s: Services, left: Pack, right: Pack) -> bool:
+    if left.cls is not right.cls or (left.path is None) is not (right.path is None):
+        return False
+    if left.items is right.items:
+        return not left.items or left.path is right.path
+    if left.path is not None and left.path is not right.path and len(left.items) == len(right.items):
+        s.unsupported(R.OPAQUE_OPERATION, left, "identity of immutable objects")
     return False
 
 
@@ -338,12 +371,15 @@ def iter_(s: Services, value: Value) -> Value:
     value = s.force(value)
     slot = user_slot(s, value, "__iter__")
     if slot is not None:
-        return s.force(s.call(slot))
+        found = s.force(s.call(slot))
+        if s.type_lookup(found.cls, "__next__") in (MISSING, None):
+            return type_error(s, f"iter() returned non-iterator of type '{_name(found)}'")
+        return found
     cls = value.cls
-    if cls.__flags__ & HEAP_TYPE and not isinstance(value, Node):
-        found = s.type_lookup(cls, "__iter__")
-        if found is None or found is MISSING:
-            if found is MISSING and s.type_lookup(cls, "__getitem__") is not MISSING:
+    if not isinstance(value, Node):
+        defined = s.type_lookup(cls, "__iter__")
+        if defined is None or defined is MISSING:
+            if defined is MISSING and s.type_lookup(cls, "__getitem__") is not MISSING:
                 return s.heap.new(type(iter(_Sequence())), {("sequence",): value, ("index",): Const(0)})
             return type_error(s, f"'{_name(value)}' object is not iterable")
     return model_of(cls).iter(s, value)

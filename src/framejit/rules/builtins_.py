@@ -42,7 +42,7 @@ def positional(least: int, most: int | None = None) -> Any:
     most = least if most is None else most
 
     def adapt(function: Any) -> Any:
-        name = function.__name__.removesuffix("_")
+        name = function.__name__.removesuffix("_").removesuffix("_object")
 
         def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
             if kwargs or not least <= len(args) <= most:

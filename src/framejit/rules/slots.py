@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
+from types import WrapperDescriptorType
 from typing import Any
 
-from framejit.core.services import Services
+from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, Const, Value, bool_const
 from framejit.objects import dict_view, iterator
 from framejit.objects.fold import constant, run
@@ -130,11 +131,41 @@ FOLDED = (
     "__format__", "__divmod__",
 )  # fmt: skip
 
+
+
+def arity(name: str) -> int:
+    """How many arguments a slot takes, the object included."""
+    if name in ("__setitem__",):
+        return 3
+    one = ("__len__", "__iter__", "__next__", "__bool__", "__hash__", "__neg__", "__pos__", "__invert__")
+    return 1 if name in one else 2
+
+
+def _checked(found: Any, count: int, function: Handler) -> Handler:
+    """The handler behind CPython's check of the number of arguments."""
+
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+        if len(args) == count and not kwargs:
+            return function(s, args, kwargs)
+        name, of = found.__name__, found.__objclass__.__name__
+        if not args:
+            text = f"descriptor '{name}' of '{of}' object needs an argument"
+            return s.raise_error(TypeError, text if type(found) is WrapperDescriptorType else f"unbound method {of}.{name}() needs an argument")
+        if kwargs:
+            return s.raise_error(TypeError, f"wrapper {name}() takes no keyword arguments")
+        given = len(args) - 1
+        if type(found) is WrapperDescriptorType:
+            return s.raise_error(TypeError, f"expected {count - 1} argument{'' if count == 2 else 's'}, got {given}")
+        return s.raise_error(TypeError, f"{of}.{name}() takes exactly one argument ({given} given)")
+
+    return call
+
+
 for _kind in KINDS:
     for _name, _found in vars(_kind).items():
         if _found is None or isinstance(_found, (staticmethod, classmethod, str)):
             continue
         if _name in SLOTS and _found not in HANDLERS:
-            HANDLERS[_found] = SLOTS[_name]
+            HANDLERS[_found] = SLOTS[_name] if _name == "__pow__" else _checked(_found, arity(_name), SLOTS[_name])
         elif _name in FOLDED and _kind in (int, float, bool, complex, str, bytes) and _found not in HANDLERS:
             HANDLERS[_found] = _folded(_found)
