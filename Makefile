@@ -5,7 +5,7 @@ VENV ?= .venv
 # offers several: make demo TORCH="torch==2.13.0+cpu"
 TORCH ?= torch==2.13.0
 PYTEST_ARGS ?=
-FUZZ_MINUTES ?= 10
+FUZZ_PROGRAMS ?= 2000
 
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check
@@ -19,7 +19,8 @@ help:
 	@echo "make test    linters, type checks and the whole test suite"
 	@echo "make lint    the linters and type checks alone"
 	@echo "make sweep   small models of the transformers library, each compared with eager"
-	@echo "make fuzz    random programs on the C++ machine and its reference, for FUZZ_MINUTES minutes"
+	@echo "make fuzz    FUZZ_PROGRAMS random programs, eager and captured; random programs of the machine"
+	@echo "make cpython-tests   CPython's own tests with every test method captured"
 	@echo "make cpython-tests   CPython's own tests, plainly and captured; writes docs/cpython-tests.md"
 	@echo "make bench   capture time and time per call beside torch.compile's own front-end"
 	@echo "make build   the C++ core, in place"
@@ -46,10 +47,10 @@ sweep: $(VENV)/.core $(VENV)/.dev
 	@$(PY) benchmarks/sweep.py $(SWEEP_ARGS)
 
 fuzz: $(VENV)/.core $(VENV)/.dev
-	$(SAY) "random programs for $(FUZZ_MINUTES) minutes"
-	@end=$$(($$(date +%s) + 60 * $(FUZZ_MINUTES))); while [ $$(date +%s) -lt $$end ]; do \
-	    $(PY) -m pytest -q tests/core/test_machine_fuzz.py || exit 1; \
-	done
+	$(SAY) "$(FUZZ_PROGRAMS) random Python programs, eager and captured"
+	@PYTHONPATH=tests $(PY) -m fuzz -n $(FUZZ_PROGRAMS) --seed $$(date +%s) $(FUZZ_ARGS)
+	$(SAY) "random programs of the machine, in C++ and in Python"
+	@env -u CI $(PY) -m pytest -q tests/core/test_machine_fuzz.py
 
 cpython-tests: $(VENV)/.core $(VENV)/.dev
 	$(SAY) "CPython's own tests with every test method captured (see docs/cpython-tests.md)"
