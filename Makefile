@@ -37,6 +37,8 @@ test: lint $(VENV)/.demo
 lint: $(VENV)/.core $(VENV)/.dev
 	$(SAY) "ruff"
 	@$(VENV)/bin/ruff check
+	$(SAY) "clang-format"
+	@$(VENV)/bin/clang-format --dry-run --Werror $(filter %.c %.cpp %.h,$(SOURCES))
 	$(SAY) "mypy"
 	@$(VENV)/bin/mypy
 	$(SAY) "import layers"

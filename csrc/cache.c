@@ -22,9 +22,7 @@ static void clear_record(FJCode *record) {
 }
 
 /* A mark that turns code off for everybody is no knowledge but a wish. */
-static int is_wish(FJEntry *entry) {
-    return !entry->key && entry->mode == FJ_MODE_OFF;
-}
+static int is_wish(FJEntry *entry) { return !entry->key && entry->mode == FJ_MODE_OFF; }
 
 static void free_record(void *extra) {
     FJCode *record = extra;
@@ -175,9 +173,8 @@ static PyObject *regions(PyObject *self, PyObject *arg) {
     for (int i = 0; list && record && i < record->count; i++) {
         FJEntry *entry = &record->entries[i];
         PyObject *programs = entry->programs ? Py_NewRef(entry->programs) : PyTuple_New(0);
-        PyObject *row = programs ? Py_BuildValue("(iOiN)", entry->pc, entry->key ? entry->key : Py_None, entry->mode,
-                                                 programs)
-                                 : NULL;
+        PyObject *row =
+            programs ? Py_BuildValue("(iOiN)", entry->pc, entry->key ? entry->key : Py_None, entry->mode, programs) : NULL;
         if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
         Py_XDECREF(row);
     }
@@ -259,7 +256,8 @@ static PyMethodDef methods[] = {
     {"install", install, METH_VARARGS, "install(code, pc, key, program): add a region, tried before older ones."},
     {"regions", regions, METH_O, "regions(code): rows (pc, key, mode, programs); key None stands for every key."},
     {"mark", mark, METH_VARARGS, "mark(code, key, pc, mode): how to go on at pc; -1: at all of the code."},
-    {"reset", reset, METH_VARARGS, "reset(code=None): forget the regions and marks of one or all code objects, but not what is off for "
+    {"reset", reset, METH_VARARGS,
+     "reset(code=None): forget the regions and marks of one or all code objects, but not what is off for "
      "every key."},
     {"forget", forget_key, METH_O, "forget(key): drop the regions and marks of a configuration that nobody uses any more."},
     {NULL, NULL, 0, NULL},

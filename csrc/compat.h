@@ -102,8 +102,7 @@ static inline int fj_frame_retire(PyThreadState *ts, FJPyFrame *f) {
 static inline int fj_suspended_state(PyCodeObject *code, int pc) {
 #if PY_VERSION_HEX >= 0x030D0000
     _Py_CODEUNIT unit = _PyCode_CODE(code)[pc / 2];
-    if ((unit.op.code == RESUME || unit.op.code == RESUME_CHECK) && (unit.op.arg & 3) >= 2)
-        return FRAME_SUSPENDED_YIELD_FROM;
+    if ((unit.op.code == RESUME || unit.op.code == RESUME_CHECK) && (unit.op.arg & 3) >= 2) return FRAME_SUSPENDED_YIELD_FROM;
 #else
     (void)code, (void)pc;
 #endif

@@ -94,9 +94,7 @@ static PyObject *compiled_descr_get(PyObject *self, PyObject *obj, PyObject *typ
     return obj && obj != Py_None ? PyMethod_New(self, obj) : Py_NewRef(self);
 }
 
-static PyObject *compiled_repr(Compiled *c) {
-    return PyUnicode_FromFormat("<compiled %R>", c->fn);
-}
+static PyObject *compiled_repr(Compiled *c) { return PyUnicode_FromFormat("<compiled %R>", c->fn); }
 
 static PyObject *compiled_wrapped(Compiled *c, void *closure) {
     (void)closure;
@@ -108,9 +106,7 @@ static PyObject *compiled_key(Compiled *c, void *closure) {
     return Py_NewRef(c->key);
 }
 
-static PyObject *compiled_forward(Compiled *c, void *name) {
-    return PyObject_GetAttrString(c->fn, name);
-}
+static PyObject *compiled_forward(Compiled *c, void *name) { return PyObject_GetAttrString(c->fn, name); }
 
 static PyObject *compiled_reduce(PyObject *self, PyObject *unused) {
     (void)unused;
@@ -151,6 +147,4 @@ static PyTypeObject Compiled_Type = {
     .tp_methods = compiled_methods,
 };
 
-int fj_compiled_init(PyObject *module) {
-    return PyModule_AddType(module, &Compiled_Type);
-}
+int fj_compiled_init(PyObject *module) { return PyModule_AddType(module, &Compiled_Type); }

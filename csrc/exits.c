@@ -48,9 +48,7 @@ static int slots_unseen(Exit *e) {
     return (next == FJ_OP_RETURN || next == FJ_OP_RETURN_AT || next == FJ_OP_LEAVE) && fj_fast_return(e->c);
 }
 
-static void set_handled(FJContext *c, PyObject *value) {
-    Py_XSETREF(c->ts->exc_info->exc_value, Py_XNewRef(value));
-}
+static void set_handled(FJContext *c, PyObject *value) { Py_XSETREF(c->ts->exc_info->exc_value, Py_XNewRef(value)); }
 
 static FJOut exit_raise(Exit *e) {
     FJContext *c = e->c;

@@ -100,9 +100,7 @@ static Handler handler_of(PyCodeObject *code, int unit) {
     return (Handler){0, 0, -1, 0, 0};
 }
 
-static int line_of(PyCodeObject *code, int unit) {
-    return PyCode_Addr2Line(code, unit * 2);
-}
+static int line_of(PyCodeObject *code, int unit) { return PyCode_Addr2Line(code, unit * 2); }
 
 /* A unit that shows the line of `unit` while the unit before it has the handler of `unit`; -1 where there is none. */
 static int throwing_unit(PyCodeObject *code, int unit) {
@@ -361,8 +359,8 @@ static PyObject *enter_function(PyObject *func, Entry *e) {
 static PyObject *enter_generator(PyObject *func, Entry *e) {
     PyObject *generator = fresh_generator(func), *value = NULL;
     if (!generator) return NULL;
-    PyObject *iterator = PyAsyncGen_CheckExact(generator) ? Py_TYPE(generator)->tp_as_async->am_anext(generator)
-                                                          : Py_NewRef(generator);
+    PyObject *iterator =
+        PyAsyncGen_CheckExact(generator) ? Py_TYPE(generator)->tp_as_async->am_anext(generator) : Py_NewRef(generator);
     if (!iterator) {
         Py_DECREF(generator);
         return NULL;
@@ -384,8 +382,8 @@ PyObject *fj_enter(PyObject *self, PyObject *args, PyObject *kwargs) {
     PyObject *func, *slots, *handled = Py_None, *error = Py_None, *locals = Py_None, *result = NULL;
     Entry e = {0};
     (void)self;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!iO|OOO", names, &PyFunction_Type, &func, &e.pc, &slots, &handled,
-                                     &error, &locals))
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "O!iO|OOO", names, &PyFunction_Type, &func, &e.pc, &slots, &handled, &error, &locals))
         return NULL;
     PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(func);
     if (e.pc < 0 || e.pc % 2 || e.pc / 2 >= Py_SIZE(code)) return PyErr_Format(PyExc_ValueError, "no pc %d", e.pc);

@@ -47,9 +47,9 @@ typedef struct {
     PyObject **slots; /* locals, cells, free variables, stack: one array, NULL for empty */
     int nslots;
     PyObject *globals, *builtins;
-    PyObject *func;    /* the function of the frame */
-    PyObject *handled; /* exc_info->exc_value: NULL or None when nothing is handled */
-    PyObject *locals;  /* the namespace of a class body or of module code, else NULL */
+    PyObject *func;      /* the function of the frame */
+    PyObject *handled;   /* exc_info->exc_value: NULL or None when nothing is handled */
+    PyObject *locals;    /* the namespace of a class body or of module code, else NULL */
     const void *context; /* of a frame that runs under the hook, else NULL */
 } FJFrame;
 

@@ -54,9 +54,7 @@ static void wrapper_dealloc(Wrapper *w) {
     PyObject_GC_Del(w);
 }
 
-static PyObject *wrapper_repr(Wrapper *w) {
-    return PyObject_Repr(w->inner);
-}
+static PyObject *wrapper_repr(Wrapper *w) { return PyObject_Repr(w->inner); }
 
 static PyObject *wrapper_getattro(PyObject *self, PyObject *name) {
     PyObject *result = PyObject_GenericGetAttr(self, name);
@@ -100,13 +98,9 @@ static PyObject *forward(Wrapper *w, const char *name, PyObject *const *args, Py
     return result;
 }
 
-static PyObject *wrapper_send(Wrapper *w, PyObject *value) {
-    return forward(w, "send", &value, 1);
-}
+static PyObject *wrapper_send(Wrapper *w, PyObject *value) { return forward(w, "send", &value, 1); }
 
-static PyObject *wrapper_throw(Wrapper *w, PyObject *const *args, Py_ssize_t count) {
-    return forward(w, "throw", args, count);
-}
+static PyObject *wrapper_throw(Wrapper *w, PyObject *const *args, Py_ssize_t count) { return forward(w, "throw", args, count); }
 
 static PyObject *wrapper_close(Wrapper *w, PyObject *unused) {
     (void)unused;
@@ -164,9 +158,7 @@ static PyObject *async_next(PyObject *self) {
     return wrap(&Await_Type, forward(w, "__anext__", NULL, 0), w->key);
 }
 
-static PyObject *async_asend(Wrapper *w, PyObject *value) {
-    return wrap(&Await_Type, forward(w, "asend", &value, 1), w->key);
-}
+static PyObject *async_asend(Wrapper *w, PyObject *value) { return wrap(&Await_Type, forward(w, "asend", &value, 1), w->key); }
 
 static PyObject *async_athrow(Wrapper *w, PyObject *const *args, Py_ssize_t count) {
     return wrap(&Await_Type, forward(w, "athrow", args, count), w->key);
@@ -185,15 +177,15 @@ static PyMethodDef async_methods[] = {
 };
 
 /* ---- Types ------------------------------------------------------------------------------------------------------ */
-#define WRAPPER_TYPE(text, documentation)                                                                              \
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "framejit._C." text, .tp_basicsize = sizeof(Wrapper),                     \
-        .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,                       \
-        .tp_traverse = (traverseproc)wrapper_traverse, .tp_clear = (inquiry)wrapper_clear,                             \
-        .tp_dealloc = (destructor)wrapper_dealloc, .tp_weaklistoffset = offsetof(Wrapper, weakrefs),                   \
-        .tp_doc = documentation
+#define WRAPPER_TYPE(text, documentation)                                                                                        \
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "framejit._C." text, .tp_basicsize = sizeof(Wrapper),                               \
+                                .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,         \
+                                .tp_traverse = (traverseproc)wrapper_traverse, .tp_clear = (inquiry)wrapper_clear,               \
+                                .tp_dealloc = (destructor)wrapper_dealloc, .tp_weaklistoffset = offsetof(Wrapper, weakrefs),     \
+                                .tp_doc = documentation
 
-#define STAND_IN                                                                                                       \
-    .tp_repr = (reprfunc)wrapper_repr, .tp_getattro = wrapper_getattro, .tp_setattro = wrapper_setattro,               \
+#define STAND_IN                                                                                                                 \
+    .tp_repr = (reprfunc)wrapper_repr, .tp_getattro = wrapper_getattro, .tp_setattro = wrapper_setattro,                         \
     .tp_getset = wrapper_getset
 
 static PyMethodDef coroutine_methods[] = {

@@ -9,13 +9,13 @@
 
 __thread FJThread fj_thread;
 
-static int users;                    /* threads whose flag is on */
-static int deep;                     /* subtrees beyond the nesting limit */
-static int buried;                   /* another hook was pushed over ours and still calls it */
-static _PyFrameEvalFunction below;   /* the hook that was there before ours, or NULL */
-static _PyFrameEvalFunction above;   /* the hook that buried ours */
-static PyInterpreterState *interp;   /* the main interpreter */
-static PyObject *tick;               /* an empty Python function: its RESUME does what waits in the eval breaker */
+static int users;                  /* threads whose flag is on */
+static int deep;                   /* subtrees beyond the nesting limit */
+static int buried;                 /* another hook was pushed over ours and still calls it */
+static _PyFrameEvalFunction below; /* the hook that was there before ours, or NULL */
+static _PyFrameEvalFunction above; /* the hook that buried ours */
+static PyInterpreterState *interp; /* the main interpreter */
+static PyObject *tick;             /* an empty Python function: its RESUME does what waits in the eval breaker */
 
 /* ---- The pointer ------------------------------------------------------------------------------------------------ */
 static void pointer_set(void) {
@@ -44,9 +44,7 @@ void fj_pointer_sync(void) {
         pointer_clear();
 }
 
-void fj_pointer_force(void) {
-    pointer_set();
-}
+void fj_pointer_force(void) { pointer_set(); }
 
 int fj_hook_set(int enabled) {
     FJThread *t = &fj_thread;

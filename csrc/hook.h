@@ -42,11 +42,11 @@ struct FJContext {
     FJThread *thread;
     FJPyFrame *frame;
     PyCodeObject *code;
-    FJCode *record;   /* what is known about the code */
+    FJCode *record; /* what is known about the code */
     int pc;
-    int fresh;        /* nothing of this frame has run under the hook yet */
-    PyObject *result; /* of FJ_OUT_DONE */
-    PyObject *error;  /* exception put aside while an exit sequence runs that ends in RAISE -1 */
+    int fresh;                /* nothing of this frame has run under the hook yet */
+    PyObject *result;         /* of FJ_OUT_DONE */
+    PyObject *error;          /* exception put aside while an exit sequence runs that ends in RAISE -1 */
     struct FJWaiting *caller; /* of a frame begun by a CALLEE exit */
 };
 
@@ -77,9 +77,7 @@ int fj_write_slots(FJContext *c, PyObject **regs, const int32_t *words, int coun
 int fj_write_values(FJPyFrame *f, PyObject **values, int count);
 /* Drops all slots from `count` on. */
 void fj_truncate(FJPyFrame *f, int count);
-static inline void fj_push(FJPyFrame *f, PyObject *stolen) {
-    f->localsplus[f->stacktop++] = stolen;
-}
+static inline void fj_push(FJPyFrame *f, PyObject *stolen) { f->localsplus[f->stacktop++] = stolen; }
 /* Puts the frame on the thread's chain while something runs on its behalf at `pc`. */
 FJPyFrame *fj_link(FJContext *c, int pc);
 void fj_unlink(FJContext *c, FJPyFrame *previous);

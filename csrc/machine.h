@@ -7,25 +7,25 @@ namespace fj {
 // An op returns where the next instruction starts. NULL with status FJ_MISS: it does not hold; FJ_ERROR: an exception
 // is set; FJ_EXIT: the hook takes over.
 struct Run {
-  Program *program;
-  const Const *consts;
-  PyObject **regs;
-  FJFrame *frame;
-  int status;
-  PyObject *rng; // the generator state before the graph, for a replay
+    Program *program;
+    const Const *consts;
+    PyObject **regs;
+    FJFrame *frame;
+    int status;
+    PyObject *rng; // the generator state before the graph, for a replay
 
-  PyObject *reg(int32_t r) const { return regs[r]; }
-  PyObject *reg_or_null(int32_t r) const { return r < 0 ? nullptr : regs[r]; }
-  PyObject *constant(int32_t k) const { return consts[k].object; }
-  void put(int32_t d, PyObject *owned) {
-    PyObject *old = regs[d];
-    regs[d] = owned;
-    if (__builtin_expect(old != nullptr, 0)) Py_DECREF(old);
-  }
-  const int32_t *error() {
-    status = FJ_ERROR;
-    return nullptr;
-  }
+    PyObject *reg(int32_t r) const { return regs[r]; }
+    PyObject *reg_or_null(int32_t r) const { return r < 0 ? nullptr : regs[r]; }
+    PyObject *constant(int32_t k) const { return consts[k].object; }
+    void put(int32_t d, PyObject *owned) {
+        PyObject *old = regs[d];
+        regs[d] = owned;
+        if (__builtin_expect(old != nullptr, 0)) Py_DECREF(old);
+    }
+    const int32_t *error() {
+        status = FJ_ERROR;
+        return nullptr;
+    }
 };
 
 #define FJ_OP(name, spec, doc) const int32_t *op_##name(Run &m, const int32_t *a); // a: the instruction, op first
@@ -37,24 +37,25 @@ struct Run {
 // The values of a list operand in a row, borrowed, NULL for an empty register; allocates only when they are many. The
 // place in front of them is free: PY_VECTORCALL_ARGUMENTS_OFFSET.
 class Values {
-public:
-  Values(const Run &m, const int32_t *list) : many(list[0] < FEW ? 0 : list[0] + 1), items((many.empty() ? few : many.data()) + 1) {
-    for (int32_t i = 0; i < list[0]; i++) items[i] = m.reg_or_null(list[1 + i]);
-  }
-  PyObject **data() { return items; }
+  public:
+    Values(const Run &m, const int32_t *list)
+        : many(list[0] < FEW ? 0 : list[0] + 1), items((many.empty() ? few : many.data()) + 1) {
+        for (int32_t i = 0; i < list[0]; i++) items[i] = m.reg_or_null(list[1 + i]);
+    }
+    PyObject **data() { return items; }
 
-private:
-  static const int32_t FEW = 16;
-  PyObject *few[FEW];
-  std::vector<PyObject *> many;
-  PyObject **items;
+  private:
+    static const int32_t FEW = 16;
+    PyObject *few[FEW];
+    std::vector<PyObject *> many;
+    PyObject **items;
 };
 
 // value stored in d, or an error; steals
 inline const int32_t *give(Run &m, int32_t d, PyObject *value, const int32_t *next) {
-  if (!value) return m.error();
-  m.put(d, value);
-  return next;
+    if (!value) return m.error();
+    m.put(d, value);
+    return next;
 }
 
 PyObject *instance_dict(PyObject *value); // borrowed; NULL without an error: it has none

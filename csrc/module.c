@@ -10,9 +10,7 @@ typedef struct {
     const char *name;
 } Sentinel;
 
-static PyObject *sentinel_repr(Sentinel *s) {
-    return PyUnicode_FromString(s->name);
-}
+static PyObject *sentinel_repr(Sentinel *s) { return PyUnicode_FromString(s->name); }
 
 static PyTypeObject Sentinel_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "framejit._C.Sentinel",
@@ -41,9 +39,10 @@ static PyObject *hook_enabled(PyObject *self, PyObject *flag) {
 static PyObject *stats(PyObject *self, PyObject *unused) {
     (void)self, (void)unused;
     FJStats *s = &fj_stats;
-    return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsK}", "calls", s->calls, "frames", s->frames, "hits", s->hits, "misses",
-                         s->misses, "installs", s->installs, "rejects", s->rejects, "natives", s->natives, "opaques",
-                         s->opaques, "callees", s->callees, "throws", s->throws, "replays", s->replays);
+    return Py_BuildValue(
+        "{sKsKsKsKsKsKsKsKsKsKsK}", "calls", s->calls, "frames", s->frames, "hits", s->hits, "misses", s->misses, "installs",
+        s->installs, "rejects", s->rejects, "natives", s->natives, "opaques", s->opaques, "callees", s->callees, "throws",
+        s->throws, "replays", s->replays);
 }
 
 static PyMethodDef methods[] = {
@@ -82,6 +81,4 @@ static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "framejit._C", "Frames, regions and the register machine.", 0, methods, module_slots, NULL, NULL, NULL,
 };
 
-PyMODINIT_FUNC PyInit__C(void) {
-    return PyModuleDef_Init(&definition);
-}
+PyMODINIT_FUNC PyInit__C(void) { return PyModuleDef_Init(&definition); }

@@ -18,9 +18,7 @@ typedef int (*FJOperation)(FJRun *);
 /* The n-th entry from the top of the stack, 1 being the top. */
 #define TOP(r, n) ((r)->f->localsplus[(r)->f->stacktop - (n)])
 
-static inline int fj_depth(FJRun *r) {
-    return r->f->stacktop - r->c->code->co_nlocalsplus;
-}
+static inline int fj_depth(FJRun *r) { return r->f->stacktop - r->c->code->co_nlocalsplus; }
 
 /* Fails unless the stack holds `count` entries. */
 static inline int fj_need(FJRun *r, int count) {
@@ -36,9 +34,7 @@ static inline int fj_room(FJRun *r, int count) {
     return -1;
 }
 
-static inline void fj_pop(FJRun *r, int count) {
-    fj_truncate(r->f, r->f->stacktop - count);
-}
+static inline void fj_pop(FJRun *r, int count) { fj_truncate(r->f, r->f->stacktop - count); }
 
 /* Replaces `count` operands by a new reference; a NULL value is a failure. */
 static inline int fj_result(FJRun *r, int count, PyObject *value) {

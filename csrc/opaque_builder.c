@@ -21,9 +21,7 @@ static int format_value(FJRun *r) {
     return fj_result(r, 1 + spec, text);
 }
 
-static int convert_value(FJRun *r) {
-    return fj_need(r, 1) < 0 ? -1 : fj_result(r, 1, converted(TOP(r, 1), r->op->arg));
-}
+static int convert_value(FJRun *r) { return fj_need(r, 1) < 0 ? -1 : fj_result(r, 1, converted(TOP(r, 1), r->op->arg)); }
 
 static int build_string(FJRun *r) {
     int count = r->op->arg;
@@ -75,9 +73,7 @@ static int build_slice(FJRun *r) {
     return fj_result(r, count, slice);
 }
 
-static int list_to_tuple(FJRun *r) {
-    return fj_need(r, 1) < 0 ? -1 : fj_result(r, 1, PySequence_Tuple(TOP(r, 1)));
-}
+static int list_to_tuple(FJRun *r) { return fj_need(r, 1) < 0 ? -1 : fj_result(r, 1, PySequence_Tuple(TOP(r, 1))); }
 
 /* ---- Growing containers ----------------------------------------------------------------------------------------- */
 /* The container that lies `arg` deep once `operands` have been popped. */
@@ -92,17 +88,11 @@ static PyObject *container(FJRun *r, int operands, int (*check)(PyObject *)) {
     return NULL;
 }
 
-static int is_list(PyObject *obj) {
-    return PyList_Check(obj);
-}
+static int is_list(PyObject *obj) { return PyList_Check(obj); }
 
-static int is_set(PyObject *obj) {
-    return PyAnySet_Check(obj);
-}
+static int is_set(PyObject *obj) { return PyAnySet_Check(obj); }
 
-static int is_dict(PyObject *obj) {
-    return PyDict_Check(obj);
-}
+static int is_dict(PyObject *obj) { return PyDict_Check(obj); }
 
 static int list_append(FJRun *r) {
     PyObject *list = container(r, 1, is_list);
@@ -227,8 +217,8 @@ static int unpack_sequence(FJRun *r) {
 static int split_rest(PyObject *items, PyObject *rest, int before, int after) {
     Py_ssize_t total = PyList_GET_SIZE(rest), middle = total - after;
     if (middle < 0) {
-        PyErr_Format(PyExc_ValueError, "not enough values to unpack (expected at least %d, got %zd)", before + after,
-                     before + total);
+        PyErr_Format(
+            PyExc_ValueError, "not enough values to unpack (expected at least %d, got %zd)", before + after, before + total);
         return -1;
     }
     PyObject *tail = PyList_GetSlice(rest, middle, total);
@@ -251,21 +241,13 @@ static int unpack_ex(FJRun *r) {
 }
 
 const FJOperation fj_builder_operations[FJ_OPAQUE_COUNT] = {
-    [FJ_OPAQUE_FORMAT_VALUE] = format_value,
-    [FJ_OPAQUE_CONVERT_VALUE] = convert_value,
-    [FJ_OPAQUE_BUILD_STRING] = build_string,
-    [FJ_OPAQUE_BUILD_SET] = build_set,
-    [FJ_OPAQUE_BUILD_MAP] = build_map,
-    [FJ_OPAQUE_BUILD_CONST_KEY_MAP] = build_const_key_map,
-    [FJ_OPAQUE_BUILD_SLICE] = build_slice,
-    [FJ_OPAQUE_LIST_TO_TUPLE] = list_to_tuple,
-    [FJ_OPAQUE_LIST_APPEND] = list_append,
-    [FJ_OPAQUE_SET_ADD] = set_add,
-    [FJ_OPAQUE_MAP_ADD] = map_add,
-    [FJ_OPAQUE_LIST_EXTEND] = list_extend,
-    [FJ_OPAQUE_SET_UPDATE] = set_update,
-    [FJ_OPAQUE_DICT_UPDATE] = dict_update,
-    [FJ_OPAQUE_DICT_MERGE] = dict_merge,
-    [FJ_OPAQUE_UNPACK_SEQUENCE] = unpack_sequence,
+    [FJ_OPAQUE_FORMAT_VALUE] = format_value, [FJ_OPAQUE_CONVERT_VALUE] = convert_value,
+    [FJ_OPAQUE_BUILD_STRING] = build_string, [FJ_OPAQUE_BUILD_SET] = build_set,
+    [FJ_OPAQUE_BUILD_MAP] = build_map,       [FJ_OPAQUE_BUILD_CONST_KEY_MAP] = build_const_key_map,
+    [FJ_OPAQUE_BUILD_SLICE] = build_slice,   [FJ_OPAQUE_LIST_TO_TUPLE] = list_to_tuple,
+    [FJ_OPAQUE_LIST_APPEND] = list_append,   [FJ_OPAQUE_SET_ADD] = set_add,
+    [FJ_OPAQUE_MAP_ADD] = map_add,           [FJ_OPAQUE_LIST_EXTEND] = list_extend,
+    [FJ_OPAQUE_SET_UPDATE] = set_update,     [FJ_OPAQUE_DICT_UPDATE] = dict_update,
+    [FJ_OPAQUE_DICT_MERGE] = dict_merge,     [FJ_OPAQUE_UNPACK_SEQUENCE] = unpack_sequence,
     [FJ_OPAQUE_UNPACK_EX] = unpack_ex,
 };

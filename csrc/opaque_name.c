@@ -131,21 +131,13 @@ static int delete_in(FJRun *r, PyObject *space) {
     return undefined(name);
 }
 
-static int store_global(FJRun *r) {
-    return store_in(r, r->f->f_globals);
-}
+static int store_global(FJRun *r) { return store_in(r, r->f->f_globals); }
 
-static int delete_global(FJRun *r) {
-    return delete_in(r, r->f->f_globals);
-}
+static int delete_global(FJRun *r) { return delete_in(r, r->f->f_globals); }
 
-static int store_name(FJRun *r) {
-    return store_in(r, r->f->f_locals);
-}
+static int store_name(FJRun *r) { return store_in(r, r->f->f_locals); }
 
-static int delete_name(FJRun *r) {
-    return delete_in(r, r->f->f_locals);
-}
+static int delete_name(FJRun *r) { return delete_in(r, r->f->f_locals); }
 
 static int load_build_class(FJRun *r) {
     PyObject *name = PyUnicode_InternFromString("__build_class__"), *value;
@@ -169,15 +161,15 @@ static int delete_slot(FJRun *r) {
     if (kind & (CO_FAST_CELL | CO_FAST_FREE) && old && PyCell_Check(old)) {
         if (PyCell_GET(old)) return PyCell_Set(old, NULL);
         if (kind & CO_FAST_FREE) {
-            PyErr_Format(PyExc_NameError,
-                         "cannot access free variable '%U' where it is not associated with a value in enclosing scope", name);
+            PyErr_Format(
+                PyExc_NameError, "cannot access free variable '%U' where it is not associated with a value in enclosing scope",
+                name);
             return -1;
         }
         old = NULL;
     }
     if (!old) {
-        PyErr_Format(PyExc_UnboundLocalError, "cannot access local variable '%U' where it is not associated with a value",
-                     name);
+        PyErr_Format(PyExc_UnboundLocalError, "cannot access local variable '%U' where it is not associated with a value", name);
         return -1;
     }
     r->f->localsplus[i] = NULL;
@@ -227,9 +219,10 @@ static int cannot_import(PyObject *module, PyObject *package, PyObject *name) {
     if (!path)
         text = PyUnicode_FromFormat("cannot import name %R from %R (unknown location)", name, shown);
     else if (is_initializing(module))
-        text = PyUnicode_FromFormat("cannot import name %R from partially initialized module %R (most likely due to a "
-                                    "circular import) (%S)",
-                                    name, shown, path);
+        text = PyUnicode_FromFormat(
+            "cannot import name %R from partially initialized module %R (most likely due to a "
+            "circular import) (%S)",
+            name, shown, path);
     else
         text = PyUnicode_FromFormat("cannot import name %R from %R (%S)", name, shown, path);
     if (text) PyErr_SetImportError(text, shown, path);

@@ -1,23 +1,23 @@
 /* Opaque calls, operators, iteration and blocks. */
 #include "opaque.h"
 
-#define ONE(name, expression)                                                                                          \
-    static int name(FJRun *r) {                                                                                        \
-        if (fj_need(r, 1) < 0) return -1;                                                                              \
-        PyObject *a = TOP(r, 1);                                                                                       \
-        return expression;                                                                                             \
+#define ONE(name, expression)                                                                                                    \
+    static int name(FJRun *r) {                                                                                                  \
+        if (fj_need(r, 1) < 0) return -1;                                                                                        \
+        PyObject *a = TOP(r, 1);                                                                                                 \
+        return expression;                                                                                                       \
     }
-#define TWO(name, expression)                                                                                          \
-    static int name(FJRun *r) {                                                                                        \
-        if (fj_need(r, 2) < 0) return -1;                                                                              \
-        PyObject *a = TOP(r, 2), *b = TOP(r, 1);                                                                       \
-        return expression;                                                                                             \
+#define TWO(name, expression)                                                                                                    \
+    static int name(FJRun *r) {                                                                                                  \
+        if (fj_need(r, 2) < 0) return -1;                                                                                        \
+        PyObject *a = TOP(r, 2), *b = TOP(r, 1);                                                                                 \
+        return expression;                                                                                                       \
     }
-#define THREE(name, expression)                                                                                        \
-    static int name(FJRun *r) {                                                                                        \
-        if (fj_need(r, 3) < 0) return -1;                                                                              \
-        PyObject *a = TOP(r, 3), *b = TOP(r, 2), *c = TOP(r, 1);                                                       \
-        return expression;                                                                                             \
+#define THREE(name, expression)                                                                                                  \
+    static int name(FJRun *r) {                                                                                                  \
+        if (fj_need(r, 3) < 0) return -1;                                                                                        \
+        PyObject *a = TOP(r, 3), *b = TOP(r, 2), *c = TOP(r, 1);                                                                 \
+        return expression;                                                                                                       \
     }
 
 /* ---- Calls ------------------------------------------------------------------------------------------------------ */
@@ -89,13 +89,9 @@ static int call_ex(FJRun *r) {
 }
 
 /* ---- Operators -------------------------------------------------------------------------------------------------- */
-static PyObject *power(PyObject *a, PyObject *b) {
-    return PyNumber_Power(a, b, Py_None);
-}
+static PyObject *power(PyObject *a, PyObject *b) { return PyNumber_Power(a, b, Py_None); }
 
-static PyObject *inplace_power(PyObject *a, PyObject *b) {
-    return PyNumber_InPlacePower(a, b, Py_None);
-}
+static PyObject *inplace_power(PyObject *a, PyObject *b) { return PyNumber_InPlacePower(a, b, Py_None); }
 
 static const binaryfunc binary_functions[] = {
     [NB_ADD] = PyNumber_Add,
@@ -144,7 +140,7 @@ static int compare(FJRun *r) {
     return fj_truth(r, 2, truth);
 }
 
-static int not(FJRun *r) {
+static int not(FJRun * r) {
     if (fj_need(r, 1) < 0) return -1;
     int truth = PyObject_IsTrue(TOP(r, 1));
     return fj_truth(r, 1, truth < 0 ? -1 : !truth);
@@ -221,29 +217,22 @@ static int jump_or_pop_on(FJRun *r, int wanted) {
     return fj_done(r, r->jump ? 0 : 1, truth);
 }
 
-static int jump_if_true(FJRun *r) {
-    return jump_on(r, 1);
-}
+static int jump_if_true(FJRun *r) { return jump_on(r, 1); }
 
-static int jump_if_false(FJRun *r) {
-    return jump_on(r, 0);
-}
+static int jump_if_false(FJRun *r) { return jump_on(r, 0); }
 
-static int jump_if_true_or_pop(FJRun *r) {
-    return jump_or_pop_on(r, 1);
-}
+static int jump_if_true_or_pop(FJRun *r) { return jump_or_pop_on(r, 1); }
 
-static int jump_if_false_or_pop(FJRun *r) {
-    return jump_or_pop_on(r, 0);
-}
+static int jump_if_false_or_pop(FJRun *r) { return jump_or_pop_on(r, 0); }
 
 /* ---- With blocks and except clauses ------------------------------------------------------------------------------- */
 static PyObject *special(PyObject *manager, const char *name, const char *complaint) {
     PyObject *text = PyUnicode_InternFromString(name), *method = text ? _PyObject_LookupSpecial(manager, text) : NULL;
     Py_XDECREF(text);
     if (!method && !PyErr_Occurred())
-        PyErr_Format(PyExc_TypeError, "'%.200s' object does not support the context manager protocol%s",
-                     Py_TYPE(manager)->tp_name, complaint);
+        PyErr_Format(
+            PyExc_TypeError, "'%.200s' object does not support the context manager protocol%s", Py_TYPE(manager)->tp_name,
+            complaint);
     return method;
 }
 
@@ -295,12 +284,9 @@ static int check_exc_match(FJRun *r) {
 }
 
 ONE(match_mapping, (a = (PyObject *)Py_TYPE(a), fj_truth(r, 0, PyType_HasFeature((PyTypeObject *)a, Py_TPFLAGS_MAPPING))))
-ONE(match_sequence,
-    (a = (PyObject *)Py_TYPE(a), fj_truth(r, 0, PyType_HasFeature((PyTypeObject *)a, Py_TPFLAGS_SEQUENCE))))
+ONE(match_sequence, (a = (PyObject *)Py_TYPE(a), fj_truth(r, 0, PyType_HasFeature((PyTypeObject *)a, Py_TPFLAGS_SEQUENCE))))
 
-static int pop_top(FJRun *r) {
-    return fj_need(r, 1) < 0 ? -1 : fj_done(r, 1, 0);
-}
+static int pop_top(FJRun *r) { return fj_need(r, 1) < 0 ? -1 : fj_done(r, 1, 0); }
 
 const FJOperation fj_object_operations[FJ_OPAQUE_COUNT] = {
     [FJ_OPAQUE_CALL] = call,

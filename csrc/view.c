@@ -56,7 +56,8 @@ static PyMemberDef view_members[] = {
     {"handled", T_OBJECT, offsetof(FrameView, handled), READONLY, "the exception being handled or None"},
     {"key", T_OBJECT, offsetof(FrameView, key), READONLY, "the configuration of the Compiled that runs"},
     {"locals", T_OBJECT, offsetof(FrameView, locals), READONLY, "the namespace of a class body or module, or None"},
-    {"caller", T_OBJECT, offsetof(FrameView, caller), READONLY, "the view of the frame that waits for this one in a CALLEE exit, or None"},
+    {"caller", T_OBJECT, offsetof(FrameView, caller), READONLY,
+     "the view of the frame that waits for this one in a CALLEE exit, or None"},
     {"next_pc", T_INT, offsetof(FrameView, next_pc), READONLY, "of a waiting frame: where it goes on; its pc is the call"},
     {"result", T_INT, offsetof(FrameView, result), READONLY, "of a waiting frame: what the result becomes (FJResult)"},
     {"extra", T_OBJECT, offsetof(FrameView, extra), READONLY, "of a waiting frame: what takes the result's place, or None"},
@@ -83,9 +84,7 @@ static PyObject *slot_list(FJPyFrame *f) {
     return slots;
 }
 
-static PyObject *or_none(PyObject *value) {
-    return Py_NewRef(value ? value : Py_None);
-}
+static PyObject *or_none(PyObject *value) { return Py_NewRef(value ? value : Py_None); }
 
 /* How many waiting frames a view shows. */
 #define CALLERS 8
@@ -227,8 +226,7 @@ int fj_wanted(FJContext *c) {
 
 /* ---- Python functions ------------------------------------------------------------------------------------------- */
 static PyObject *set_callback(PyObject **where, PyObject *callback) {
-    if (callback != Py_None && !PyCallable_Check(callback))
-        return PyErr_Format(PyExc_TypeError, "not callable: %R", callback);
+    if (callback != Py_None && !PyCallable_Check(callback)) return PyErr_Format(PyExc_TypeError, "not callable: %R", callback);
     PyObject *previous = *where;
     *where = callback == Py_None ? NULL : Py_NewRef(callback);
     return previous ? previous : Py_NewRef(Py_None);
@@ -253,8 +251,7 @@ static PyObject *set_tensor_types(PyObject *self, PyObject *types) {
     (void)self;
     if (!PyTuple_CheckExact(types)) return PyErr_Format(PyExc_TypeError, "not a tuple of classes: %R", types);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(types); i++)
-        if (!PyType_Check(PyTuple_GET_ITEM(types, i)))
-            return PyErr_Format(PyExc_TypeError, "not a tuple of classes: %R", types);
+        if (!PyType_Check(PyTuple_GET_ITEM(types, i))) return PyErr_Format(PyExc_TypeError, "not a tuple of classes: %R", types);
     PyObject *previous = tensor_types;
     tensor_types = Py_NewRef(types);
     return previous ? previous : PyTuple_New(0);
@@ -262,9 +259,12 @@ static PyObject *set_tensor_types(PyObject *self, PyObject *types) {
 
 static PyMethodDef methods[] = {
     {"set_miss", set_miss, METH_O, "set_miss(f) -> previous: f(FrameView) -> whether a region was installed for it."},
-    {"set_reject", set_reject, METH_O, "set_reject(f) -> previous: f(code, pc, key, program) hears of regions that failed at once."},
-    {"set_classify", set_classify, METH_O, "set_classify(f) -> previous: f(code, globals) -> 0 never, 1 with a tensor, 2 always."},
-    {"set_tensor_types", set_tensor_types, METH_O, "set_tensor_types(classes) -> previous: what counts as a tensor for classify."},
+    {"set_reject", set_reject, METH_O,
+     "set_reject(f) -> previous: f(code, pc, key, program) hears of regions that failed at once."},
+    {"set_classify", set_classify, METH_O,
+     "set_classify(f) -> previous: f(code, globals) -> 0 never, 1 with a tensor, 2 always."},
+    {"set_tensor_types", set_tensor_types, METH_O,
+     "set_tensor_types(classes) -> previous: what counts as a tensor for classify."},
     {NULL, NULL, 0, NULL},
 };
 
