@@ -61,7 +61,10 @@ class R(enum.Enum):
     )
     UNSUPPORTED_OPCODE = ("bytecode instruction that is not captured", "Accept the break, or write it in another way.")
     IMPORT = ("import that runs code", "Import at the top of the file.")
-    BUILD_CLASS = ("definition of a class", "Define the class outside the compiled function.")
+    BUILD_CLASS = (
+        "definition of a class with a metaclass, keywords or hooks",
+        "Define the class outside the compiled function.",
+    )
     FRAME_INSPECTION = (
         "the function looks at frames or at its own locals",
         "Avoid locals(), eval, exec and sys._getframe in compiled functions.",

@@ -5,6 +5,7 @@ Each row is a function with its arguments; the body is what the page shows.
 
 import datetime
 import struct
+import enum
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -126,10 +127,10 @@ def import_that_runs(x):
 
 @example("BUILD_CLASS")
 def build_class(x):
-    class Local:
-        k = 3
+    class Local(enum.Enum):
+        K = 3
 
-    return x * Local.k
+    return x * Local.K.value
 
 
 @example("FRAME_INSPECTION")

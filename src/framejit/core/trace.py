@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.fx
@@ -14,7 +14,10 @@ from framejit.core.errors import Retrace
 from framejit.core.guard import PREDICATES, Guard
 from framejit.core.heap import MISSING, Heap, Trail
 from framejit.core.path import Path, Roots
-from framejit.core.value import Node, Number, Value
+from framejit.core.value import Node, Number, Ref, Value
+
+
+HEAP_TYPE, MUTABLE_FLAGS = 1 << 9, 1 << 9 | 1 << 8  # the second with Py_TPFLAGS_IMMUTABLETYPE
 
 
 class Input:
@@ -24,6 +27,17 @@ class Input:
 
     def __init__(self, node: torch.fx.Node, path: Path, real: Any, value: Value):
         self.node, self.path, self.real, self.value = node, path, real, value
+
+
+class ClassRecipe(NamedTuple):
+    """How the exit makes a class that the captured code defined: metaclass, name, bases, namespace, `__class__` cell; and the step."""
+
+    meta: type
+    name: str
+    bases: tuple[Value, ...]
+    namespace: Ref
+    cell: Ref | None
+    step: int
 
 
 _META_KEYS: dict[Any, int] = {}
@@ -62,6 +76,8 @@ class Trace:
         self.fake_mode = FakeTensorMode(shape_env=self.shape_env, allow_non_fake_inputs=False, static_shapes=True)
         self.inputs: dict[Path, Input] = {}
         self.known: dict[int, Value] = {}  # id(real object) -> its value, for aliasing
+        self.classes: dict[type, ClassRecipe] = {}  # stand-ins of classes that the captured code defined
+        self.wrappers: dict[int, Any] = {}  # id of a descriptor around stand-ins -> (constant, kind, arguments, keywords)
         self.alive: list[Any] = []  # keeps the ids above valid
         self.flags: dict[str, bool] = {}  # mutates, random, modes: what the graph does beyond computing
         self.operators: dict[str, int] = {"count": 0}
@@ -83,7 +99,20 @@ class Trace:
         key = (cls, name)
         if key not in self.type_rows:
             self.trail.put(self.type_rows, key, found)
+            if cls in self.classes:
+                self._guard_bases(cls, name, origin)
+                return
             self.trail.put(self.guards, ("type", key), Guard(None, "TYPE_ATTR", (cls, name, found), origin))
+
+    def _guard_bases(self, cls: type, name: str, origin: Any) -> None:
+        """What a class that the capture defined inherits is what its real bases have."""
+        for base in cls.__mro__:
+            if base not in self.classes:
+                if base.__flags__ & MUTABLE_FLAGS == HEAP_TYPE:
+                    found = next((vars(owner)[name] for owner in base.__mro__ if name in vars(owner)), MISSING)
+                    self.guard_type_attr(base, name, found, origin)
+            elif name in vars(base):
+                return
 
     # -- the graph ------------------------------------------------------------------------------------------------
 

@@ -63,6 +63,10 @@ def _call_const(interp: Interpreter, target: Const, args: list[Value], kwargs: d
         elif obj in PURE:
             return fold(interp, obj, args, kwargs)
     if isinstance(obj, types.FunctionType):
+        if interp.trace.classes:
+            known = interp.trace.known.get(id(obj))  # a function of a class that the captured code defined
+            if isinstance(known, Ref) and known.cls is types.FunctionType:
+                return _call_function(interp, known, args, kwargs)
         return _call_function(interp, target, args, kwargs)
     if isinstance(obj, type):
         return _call_class(interp, target, args, kwargs)

@@ -13,7 +13,7 @@ from framejit.core.errors import Cut
 from framejit.core.heap import MISSING
 from framejit.core.services import Pending
 from framejit.core.value import NONE, NULL, Const, Lazy, Number, Pack, Ref, Value, bool_const
-from framejit.interp.frame import Frame
+from framejit.interp.frame import Frame, finalizes
 from framejit.interp.machine import OPS, Interpreter
 from framejit.objects import function, protocol
 from framejit.objects.dict_ import delete, lookup, store
@@ -86,8 +86,10 @@ def nop(interp: Interpreter, frame: Frame, ins: Instr) -> None:
 
 @raw("POP_TOP")
 def pop_top(interp: Interpreter, frame: Frame, ins: Instr) -> None:
-    frame.stack.pop()
+    old = frame.stack.pop()
     frame.index += 1
+    if type(old) is Lazy or type(old) is Ref:
+        _after_drop(interp, old)
 
 
 @raw("PUSH_NULL")
@@ -131,9 +133,8 @@ def load_fast_and_clear(interp: Interpreter, frame: Frame, ins: Instr) -> None:
 
 def _after_drop(interp: Interpreter, old: Value) -> None:
     """Called when an instruction is done that dropped a reference: a real object's finalizer may run now, not at the exit."""
-    real = getattr(old, "real", None)
-    if real is not None and hasattr(type(real), "__del__"):
-        raise Cut(R.OPAQUE_OPERATION, real, "its finalizer may run here")
+    if finalizes(old):
+        raise Cut(R.OPAQUE_OPERATION, old, "its finalizer may run here")
 
 
 @raw("STORE_FAST")
@@ -262,6 +263,19 @@ def _namespace(interp: Interpreter) -> Value:
 @op("LOAD_LOCALS")
 def load_locals(interp: Interpreter, ins: Instr) -> Value:
     return _namespace(interp)
+
+
+@op("SETUP_ANNOTATIONS")
+def setup_annotations(interp: Interpreter, ins: Instr) -> None:
+    names, key = _namespace(interp), Const("__annotations__")
+    if not interp.truth(interp.contains(names, key)):
+        interp.setitem(names, key, interp.heap.new(dict, {interp.heap.ITEMS: {}}))
+
+
+@op("LOAD_FROM_DICT_OR_DEREF")
+def load_from_dict_or_deref(interp: Interpreter, ins: Instr, names: Value) -> Value:
+    key = Const(interp.frames[-1].code.locals[ins.value].name)
+    return interp.getitem(names, key) if interp.truth(interp.contains(names, key)) else load_deref(interp, ins)
 
 
 @op("LOAD_NAME")

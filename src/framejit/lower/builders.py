@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import types
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterator
 from typing import Any
 
+from framejit.bytecode.decode import decode
 from framejit.bytecode.flow import analyze
 from framejit.core.errors import Retrace
 from framejit.core.heap import MISSING
@@ -59,8 +59,7 @@ def _deque(m: Materializer, ref: Ref) -> int:
 
 @builder(types.CellType)
 def _cell(m: Materializer, ref: Ref) -> int:
-    contents = m.heap.get(ref, CONTENTS)
-    return m.new("BUILD_CELL", EMPTY if contents is None or contents is MISSING else m.value(contents))
+    return m.cell(ref)
 
 
 @builder(types.FunctionType)
@@ -123,7 +122,7 @@ def _traceback(m: Materializer, ref: Ref) -> int:
 def _generator(m: Materializer, ref: Ref) -> int:
     frame = m.heap.get(ref, generator.FRAME)
     if frame is None:
-        return m.call(finished)
+        return _finished_generator(m, m.heap.get(ref, generator.FUNCTION))
     ins = frame.instr
     if ins.op == "RETURN_GENERATOR":  # not started: it goes on behind this instruction
         ins = frame.code.instructions[frame.index + 1]
@@ -133,11 +132,19 @@ def _generator(m: Materializer, ref: Ref) -> int:
     return m.new("BUILD_GENERATOR", m.value(frame.func), ins.pc, (*slots, *stack))
 
 
-def finished() -> Iterator[None]:
-    """A generator that has come to its end."""
-    spent = (None for _ in ())
-    next(spent, None)
-    return spent
+def _finished_generator(m: Materializer, body: Const | Ref) -> int:
+    """A generator of this function that has come to its end: one that never started is closed."""
+    code = decode(m.heap.get(body, function.CODE) if isinstance(body, Ref) and body.virtual else path_code(body))
+    start = next(ins for ins in code.instructions if ins.op == "RETURN_GENERATOR")
+    register = m.new("BUILD_GENERATOR", m.value(body), start.next_pc, (EMPTY,) * code.nlocalsplus)
+    m.effect(types.GeneratorType.close, register)
+    return register
+
+
+def path_code(body: Const | Ref) -> types.CodeType:
+    """The code of a function that exists."""
+    found: types.CodeType = (body.obj if isinstance(body, Const) else body.real).__code__
+    return found
 
 
 HEAP_TYPE = 1 << 9

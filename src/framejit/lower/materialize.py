@@ -13,7 +13,7 @@ import torch.fx
 from framejit.core.errors import Retrace
 from framejit.core.heap import MISSING, Heap
 from framejit.core.program import EMPTY
-from framejit.core.trace import Trace
+from framejit.core.trace import ClassRecipe, Trace
 from framejit.core.value import Const, Lazy, Node, Null, Number, Pack, Ref, Value
 from framejit.lower.guards import Head
 from framejit.lower.pack import Instruction, Label, Packer
@@ -54,6 +54,7 @@ class Materializer:
         self.early: set[Ref] = set()  # containers of cycles: made empty, filled when all else is there
         self.unfilled: list[Ref] = []
         self.depth = 0
+        self.defining: dict[type, list[Ref]] = {}  # classes that are being made: the cells that wait for them
 
     # -- services of builders -----------------------------------------------------------------------------------------
 
@@ -68,13 +69,71 @@ class Materializer:
         return register
 
     def const(self, obj: Any) -> int:
-        """A register with a constant."""
+        """A register with a constant, or with what the constant stands for."""
+        if self.trace.classes or self.trace.wrappers:
+            known = self._captured(obj)
+            if known is not None:
+                return known
         index = self.packer.const(obj)
         key = ("const", index)
         found = self.made.get(key)
         if found is None:
             found = self.made[key] = self.new("LOAD_CONST", index)
         return found
+
+    def _captured(self, obj: Any) -> int | None:
+        """A class that the captured code defined, its functions and descriptors."""
+        kind = type(obj)
+        if isinstance(obj, type):
+            recipe = self.trace.classes.get(obj)
+            return None if recipe is None else self._class(obj, recipe)
+        if kind is types.FunctionType:
+            ref = self.trace.known.get(id(obj))
+            return self.value(ref) if isinstance(ref, Ref) and ref.path is None else None
+        found = self.trace.wrappers.get(id(obj)) if kind in (staticmethod, classmethod, property) else None
+        if found is None or found[0].obj is not obj:
+            return None
+        key = ("wrapper", id(obj))
+        if key not in self.made:
+            _, made, args, names = found
+            registers = [self.value(value) for value in (*args, *names.values())]
+            self.made[key] = self.call(made, *registers, names=tuple(names))
+        return self.made[key]
+
+    def _class(self, cls: type, recipe: ClassRecipe) -> int:
+        """Call the metaclass; cells that hold the class are filled afterwards."""
+        key = ("class", id(cls))
+        found = self.made.get(key)
+        if found is not None:
+            return found
+        if cls in self.defining:
+            raise Retrace(("break", recipe.step))
+        self.defining[cls] = []
+        self.depth += 1
+        namespace = self.value(recipe.namespace)
+        bases = self.tuple_of(recipe.bases)
+        register = self.made[key] = self.call(recipe.meta, self.const(recipe.name), bases, namespace)
+        self.depth -= 1
+        for cell in self.defining.pop(cls):
+            if cell is not recipe.cell:
+                self.add("STORE_CELL", self.made[id(cell)], register)
+        return register
+
+    def cell(self, ref: Ref) -> int:
+        """A cell; one that holds a class which is being made stays empty till the class is there."""
+        contents = self.heap.get(ref, CONTENTS)
+        if contents is None or contents is MISSING:
+            return self.new("BUILD_CELL", EMPTY)
+        cls = contents.obj if isinstance(contents, Const) else None
+        if isinstance(cls, type) and cls in self.trace.classes and ("class", id(cls)) not in self.made:
+            register = self.made[id(ref)] = self.new("BUILD_CELL", EMPTY)
+            if cls in self.defining:
+                self.defining[cls].append(ref)
+                return register
+            made = self._class(cls, self.trace.classes[cls])
+            self.add("STORE_CELL", register, made)
+            return register
+        return self.new("BUILD_CELL", self.value(contents))
 
     def call(self, function: Any, *args: int, names: tuple[str, ...] = ()) -> int:
         """A register with the result of calling a constant."""

@@ -25,6 +25,21 @@ CLASS_METHODS = (classmethod, types.ClassMethodDescriptorType)
 C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
+class StandIn:
+    """Stands for a value in the namespace of a class that the captured code defined."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+def captured(s: Services, real: Any, path: Path | None = None) -> Value:
+    """The constant for a function found in a class, or the captured function that it stands for."""
+    known = s.trace.known.get(id(real)) if s.trace.classes else None
+    return known if known is not None and known.cls is types.FunctionType else Const(real, path)
+
+
 def type_lookup(s: Services, cls: type, name: str) -> Any:
     """What the MRO of `cls` holds under `name`, guarded unless the type cannot change; MISSING if nothing."""
     rows = s.trace.type_rows
@@ -144,7 +159,7 @@ def get_descriptor(s: Services, v: Value, name: str, found: Any) -> Value | Pend
     if isinstance(found, property):
         if found.fget is None:
             return _no_attribute(s, f"property '{name}' of '{type_name(v.cls)}' object has no getter")
-        return s.tail_call(Const(found.fget), [v])
+        return s.tail_call(captured(s, found.fget), [v])
     if isinstance(found, types.MemberDescriptorType) and isinstance(v, Ref):
         return _read_slot(s, v, name, found)
     if name == "__class__" and found is object.__dict__["__class__"]:
@@ -194,7 +209,7 @@ def bind(s: Services, path: Path, found: Any, v: Value, owner: type | None = Non
     """What a class attribute gives when read through an instance `v`."""
     kind = type(found)
     if kind is types.FunctionType:
-        return Pack(types.MethodType, (Const(found, path), v))
+        return Pack(types.MethodType, (captured(s, found, path), v))
     if kind in C_METHODS:
         return Pack(types.BuiltinMethodType, (Const(found), v))
     if kind is staticmethod:
@@ -204,7 +219,7 @@ def bind(s: Services, path: Path, found: Any, v: Value, owner: type | None = Non
     if kind is types.ClassMethodDescriptorType:
         return Const(found.__get__(None, owner or v.cls))
     if kind is property:
-        return s.tail_call(Const(found.fget), [v])
+        return s.tail_call(captured(s, found.fget), [v])
     if kind is functools.cached_property:
         return _cached_property(s, found, v)
     if kind is functools.partialmethod:
@@ -216,7 +231,7 @@ def bind(s: Services, path: Path, found: Any, v: Value, owner: type | None = Non
         return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, kind.__name__)
     if isinstance(found, PLAIN):
         return s.wrap(found)
-    return s.input(path, found)
+    return found.value if kind is StandIn else s.input(path, found)
 
 
 def bind_class(s: Services, found: classmethod[Any, Any, Any], cls: Value) -> Value:
@@ -224,7 +239,7 @@ def bind_class(s: Services, found: classmethod[Any, Any, Any], cls: Value) -> Va
     inner = found.__func__
     if not isinstance(inner, types.FunctionType):
         return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, cls, "class method of a callable object")
-    return Pack(types.MethodType, (Const(inner, s.trace.roots.const(inner)), cls))
+    return Pack(types.MethodType, (captured(s, inner, s.trace.roots.const(inner)), cls))
 
 
 def _cached_property(s: Services, found: Any, v: Value) -> Value:
@@ -263,6 +278,8 @@ def type_attribute(s: Services, v: Const, name: str) -> Value | Pending:
     """type.__getattribute__."""
     cls = v.obj
     meta = type(cls)
+    if cls in s.trace.classes and type(own := vars(cls).get(name)) is StandIn:
+        return own.value
     of_meta = type_lookup(s, meta, name)
     if name == "__class__":
         return Const(meta)
@@ -288,7 +305,7 @@ def _of_class(s: Services, v: Const, name: str, found: Any) -> Value | Pending:
     kind = type(found)
     path = s.trace.roots.const(found)
     if kind is types.FunctionType:
-        return Const(found, path)
+        return captured(s, found, path)
     if kind is staticmethod:
         return s.input(s.trace.roots.const(found.__func__), found.__func__)
     if kind is classmethod:
@@ -306,7 +323,7 @@ def _of_class(s: Services, v: Const, name: str, found: Any) -> Value | Pending:
         return s.wrap(getattr(v.obj, name))
     if isinstance(found, PLAIN):
         return s.wrap(found)
-    return s.input(path, found)
+    return found.value if kind is StandIn else s.input(path, found)
 
 
 def super_attribute(s: Services, v: Pack, name: str) -> Value | Pending:
@@ -389,7 +406,7 @@ def _store_descriptor(s: Services, v: Value, name: str, found: Any, new: Value |
         setter = found.fset if new is not None else found.fdel
         if setter is None:
             _no_attribute(s, f"property '{name}' of '{type_name(v.cls)}' object has no {'setter' if new is not None else 'deleter'}")
-        s.call(Const(setter), [v] if new is None else [v, new])
+        s.call(captured(s, setter), [v] if new is None else [v, new])
         return
     if isinstance(found, types.MemberDescriptorType) and isinstance(v, Ref):
         if new is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import builtins
 import enum
 import types
 from typing import Any
@@ -14,7 +13,7 @@ from framejit.core.services import Pending, Services
 from framejit.core.state import Result
 from framejit.core.value import Const, Pack, Ref, Value, bool_const
 from framejit.objects.model import Model, model, model_of
-from framejit.objects.object_ import DICT_FIELD, bind
+from framejit.objects.object_ import DICT_FIELD, bind, captured
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, handler
 
@@ -126,7 +125,7 @@ def initialise(s: Services, instance: Value, args: list[Value], kwargs: dict[str
     if init is object.__init__ or init is MISSING:
         return instance
     if isinstance(init, types.FunctionType):
-        pending = s.tail_call(Const(init, s.trace.roots.const(init)), [instance, *args], kwargs)
+        pending = s.tail_call(captured(s, init, s.trace.roots.const(init)), [instance, *args], kwargs)
         if isinstance(pending, Pending):
             pending.result, pending.extra = Result.DISCARD, instance  # type: ignore[attr-defined]
             return pending
@@ -156,11 +155,6 @@ def object_new(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Valu
     if too_many and s.type_lookup(cls, "__new__") is not object.__new__ and s.type_lookup(cls, "__init__") is object.__init__:
         s.raise_error(TypeError, "object.__new__() takes exactly one argument (the type to instantiate)")
     return allocate(s, target, object.__new__, [], {})
-
-
-@handler(builtins.__build_class__)
-def build_class(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return s.unsupported(R.BUILD_CLASS)
 
 
 @handler(object.__init__)
