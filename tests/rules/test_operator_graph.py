@@ -180,3 +180,10 @@ def test_placeholders_and_operators_carry_fake_tensors():
             example = node.meta["example_value"]
             examples = example if isinstance(example, (list, tuple)) else [example]
             assert all(isinstance(item, torch._subclasses.FakeTensor) for item in examples)
+
+
+@check(grid, lambda: (-torch.ones(2, 3),), graphs=1)
+def test_checks_of_the_data(x):
+    y = x + 1
+    torch._check_tensor_all(y > 0, lambda: "must be positive")
+    return y * 2

@@ -230,8 +230,9 @@ def _append(
     if type(result) is Literal:
         if not outcome.mutated:  # called for an effect that is not seen here
             node.meta["acts"] = True
-            trace.flag("mutates")
-            trace.flag("mutates_inputs")
+            if target is not torch._assert_async:
+                trace.flag("mutates")
+                trace.flag("mutates_inputs")
         return NONE if result.obj is None else s.wrap(result.obj)
     node.meta["example_value"] = _example(result, nodes)
     return _result(s, node, result, nodes)

@@ -62,6 +62,9 @@ NO_TENSOR_FUNCTIONS = frozenset({
 })  # fmt: skip
 
 
+Answer = Value | Pending | types.NotImplementedType
+
+
 def graph_function(target: Any) -> Handler:
     """The handler that puts a call into the graph as it is."""
 
@@ -221,6 +224,15 @@ def is_tensor_type(s: Services, args: list[Value], kwargs: dict[str, Value]) -> 
 )  # fmt: skip
 def transform(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return s.unsupported(R.HOOK_MODE)
+
+
+@handler(torch._check_tensor_all_with)
+def check_tensor(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Answer:
+    """The graph asserts; where that fails, the replay raises the real error."""
+    condition = s.force(args[1])
+    if kwargs or not is_tensor_like(condition) or condition.fake.dtype is not torch.bool:  # type: ignore[attr-defined]
+        return NotImplemented
+    return s.operator("call_function", torch._assert_async, [s.operator("call_method", "all", [condition])])
 
 
 @handler(torch._C._log_api_usage_once)
