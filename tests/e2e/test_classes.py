@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import framejit
 import pytest
 import torch
+
+import framejit
 from support import check
 
 

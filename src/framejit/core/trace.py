@@ -16,7 +16,6 @@ from framejit.core.heap import MISSING, Heap, Trail
 from framejit.core.path import Path, Roots
 from framejit.core.value import Node, Number, Ref, Value
 
-
 HEAP_TYPE, MUTABLE_FLAGS = 1 << 9, 1 << 9 | 1 << 8  # the second with Py_TPFLAGS_IMMUTABLETYPE
 
 

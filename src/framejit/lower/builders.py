@@ -9,10 +9,9 @@ from typing import Any
 from framejit.bytecode.decode import decode
 from framejit.bytecode.flow import analyze
 from framejit.core.errors import Retrace
-from framejit.core.heap import MISSING
 from framejit.core.program import EMPTY
 from framejit.core.value import FALSE, NONE, Const, Ref
-from framejit.lower.materialize import CONTENTS, DICT_FIELD, ITEMS, Materializer, builder
+from framejit.lower.materialize import DICT_FIELD, ITEMS, Materializer, builder
 from framejit.objects import exception, function, generator
 
 
@@ -100,7 +99,10 @@ def _exception(m: Materializer, ref: Ref) -> int:
     for name, field in (("__context__", exception.CONTEXT), ("__cause__", exception.CAUSE), ("__suppress_context__", exception.SUPPRESS)):
         if fields.get(field, NONE) is not NONE and fields[field] is not FALSE:
             m.add("STORE_ATTR", register, m.packer.const(name), m.value(fields[field]))
-    known = (exception.ARGS, exception.CONTEXT, exception.CAUSE, exception.SUPPRESS, exception.TRACEBACK, exception.RAISED, exception.MADE, exception.COMPUTED)
+    known = (
+        exception.ARGS, exception.CONTEXT, exception.CAUSE, exception.SUPPRESS, exception.TRACEBACK, exception.RAISED,
+        exception.MADE, exception.COMPUTED,
+    )  # fmt: skip
     for field, value in fields.items():
         if field == DICT_FIELD or isinstance(field, types.MemberDescriptorType):
             m.store(ref, register, field, value)

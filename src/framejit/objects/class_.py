@@ -112,6 +112,10 @@ def _function(s: Services, ref: Ref) -> Any:
     return made
 
 
+def _is_function(value: Value) -> bool:
+    return value.cls is types.FunctionType
+
+
 def _wrapper(kind: Any) -> Any:
     """The handler of staticmethod, classmethod and property: a real one around stand-ins."""
 
@@ -119,7 +123,7 @@ def _wrapper(kind: Any) -> Any:
         given = [s.force(arg) for arg in args]
         names = {name: s.force(value) for name, value in kwargs.items()}
         for value in (*given, *names.values()):
-            if not (isinstance(value, Const) and isinstance(value.obj, (types.FunctionType, type, *PLAIN))) and not (isinstance(value, Ref) and value.cls is types.FunctionType):
+            if not _is_function(value) and not (isinstance(value, Const) and isinstance(value.obj, (type, *PLAIN))):
                 return s.unsupported(R.OPAQUE_CALL, kind, "of a callable object")
         try:
             real = kind(*(stand_in(s, value) for value in given), **{name: stand_in(s, value) for name, value in names.items()})

@@ -132,7 +132,8 @@ def _of_constants(s: Services, cls: type[BaseException], args: Sequence[Value]) 
         return s.raise_error(TypeError, *error.args)
     made = Pack(tuple, tuple(args))
     kinds = (types.MemberDescriptorType, types.GetSetDescriptorType)
-    names = {name for base in type(real).__mro__[:-2] for name, found in vars(base).items() if type(found) in kinds} - set(vars(BaseException))
+    found = {name for base in type(real).__mro__[:-2] for name, item in vars(base).items() if type(item) in kinds}
+    names = found - set(vars(BaseException))
     computed = {name: s.wrap(getattr(real, name)) for name in sorted(names) if hasattr(real, name)}
     return s.heap.new(type(real), {
         ARGS: made if len(real.args) == len(args) else s.wrap(real.args), CAUSE: NONE, CONTEXT: NONE, SUPPRESS: FALSE, TRACEBACK: NONE,

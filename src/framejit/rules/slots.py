@@ -149,8 +149,9 @@ def _checked(found: Any, count: int, function: Handler) -> Handler:
             return function(s, args, kwargs)
         name, of = found.__name__, found.__objclass__.__name__
         if not args:
-            text = f"descriptor '{name}' of '{of}' object needs an argument"
-            return s.raise_error(TypeError, text if type(found) is WrapperDescriptorType else f"unbound method {of}.{name}() needs an argument")
+            wrapper = type(found) is WrapperDescriptorType
+            text = f"descriptor '{name}' of '{of}' object" if wrapper else f"unbound method {of}.{name}()"
+            return s.raise_error(TypeError, f"{text} needs an argument")
         if kwargs:
             return s.raise_error(TypeError, f"wrapper {name}() takes no keyword arguments")
         given = len(args) - 1
