@@ -265,9 +265,14 @@ class DictModel(ExactModel):
         if symbol == "|=" and not reflected:
             update(s, left, right)
             return left
-        if symbol.removesuffix("=") != "|" or reflected or not issubclass(right.cls, dict) or not issubclass(left.cls, dict):
+        if symbol.removesuffix("=") != "|" or not issubclass(right.cls, dict) or not issubclass(left.cls, dict):
             return None
-        result = copy(s, left)
+        ordered = next((side.cls for side in (left, right) if issubclass(side.cls, OrderedDict)), None)
+        if ordered is not None:
+            result = s.call(Const(ordered), [left])
+            s.call_method(result, "update", [right])
+            return result
+        result = copy(s, left) if issubclass(left.cls, defaultdict) else s.heap.new(dict, {ITEMS: dict(full(s, left))})  # type: ignore[arg-type]
         update(s, result, right)
         return result
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from _string import formatter_field_name_split, formatter_parser  # type: ignore[import-not-found]
 from collections.abc import Iterator
+from types import FunctionType
 from typing import Any
 
 from framejit.core.services import Services
 from framejit.core.value import Const, Pack, Ref, Value
-from framejit.objects import fold, protocol
+from framejit.objects import fold, protocol, sequence
+from framejit.objects.exact import type_name
 from framejit.objects.fold import ConstantModel, constant, run, snapshot, unwrap
 from framejit.objects.method import method
 from framejit.objects.model import model
@@ -47,6 +49,12 @@ class StringModel(ConstantModel):
         if symbol.removesuffix("=") not in ("+", "*", "%"):
             return None
         right = s.force(right)
+        if symbol[0] == "+" and not reflected and not issubclass(right.cls, (str, bytes)):
+            if issubclass(left.cls, str):
+                sequence.cannot_concatenate(s, "str", right)
+            elif not isinstance(s.type_lookup(right.cls, "__radd__"), FunctionType):
+                s.raise_error(TypeError, f"can't concat {type_name(right.cls)} to bytes")
+            return None
         if symbol.removesuffix("=") == "*" and not s.is_constant(right) and isinstance(right, Value) and issubclass(right.cls, int):
             right = Const(s.constant(right))
         return fold.binary(s, symbol, unwrap(s, left), unwrap(s, right))

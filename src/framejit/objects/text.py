@@ -7,19 +7,29 @@ from collections import OrderedDict, defaultdict, deque
 from framejit.core.services import Services
 from framejit.core.value import Pack, Ref, Value
 from framejit.objects import deque_, dict_, dict_view, list_, set_, tuple_
-from framejit.reasons import R
+
+ABBREVIATED: dict[type, str] = {
+    list: "[...]", dict: "{...}", tuple: "(...)", deque: "[...]", OrderedDict: "...", set: "set(...)", defaultdict: "{...}",
+}  # fmt: skip
 
 
-def container_repr(s: Services, v: Value, around: frozenset[int] = frozenset()) -> str | None:
-    """The repr of a built-in container; None for other values."""
-    if id(v) in around:
-        s.unsupported(R.OPAQUE_OPERATION, v, "repr of a recursive container")
-    cls, inner = v.cls, around | {id(v)}
+def container_repr(s: Services, v: Value) -> str | None:
+    """The repr of a built-in container; None for other values. A container inside itself is abbreviated."""
+    running: list[Value] = s.trace.cache.setdefault("repr", [])
+    if any(v is outer for outer in running):
+        return ABBREVIATED.get(v.cls, "...")
+    running.append(v)
+    try:
+        return _container(s, v)
+    finally:
+        running.pop()
+
+
+def _container(s: Services, v: Value) -> str | None:
+    cls = v.cls
 
     def show(item: Value) -> str:
-        item = s.force(item)
-        found = container_repr(s, item, inner)
-        return found if found is not None else s.constant(s.repr(item))
+        return s.constant(s.repr(item))
 
     if isinstance(v, Pack) and cls is tuple:
         parts = [show(item) for item in tuple_.items(s, v)]

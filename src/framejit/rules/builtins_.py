@@ -229,7 +229,7 @@ def divmod_(s: Services, left: Value, right: Value) -> Value:
     if is_symbolic(left) or is_symbolic(right):
         return Pack(tuple, (s.binary("//", left, right), s.binary("%", left, right)))
     for one, name, other in ((left, "__divmod__", right), (right, "__rdivmod__", left)):
-        method = s.special(one, name)
+        method = user_slot(s, one, name)
         if method is not None and not _is_not_implemented(found := s.force(s.call(method, [other]))):
             return found
     return s.raise_error(TypeError, f"unsupported operand type(s) for divmod(): '{type_name(left.cls)}' and '{type_name(right.cls)}'")
