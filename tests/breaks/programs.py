@@ -4,8 +4,8 @@ Each row is a function with its arguments; the body is what the page shows.
 """
 
 import datetime
-import struct
 import enum
+import struct
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple

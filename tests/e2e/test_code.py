@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unittest
 
-import torch
 from support import check
 
 SCALE = 2

@@ -110,7 +110,7 @@ def parts(s: Services, function: Const | Ref) -> Parts:
 def qualified_name(s: Services, function: Value) -> Value:
     """The name of a function as error messages give it."""
     if isinstance(function, Ref) and function.path is None:
-        return s.heap.get(function, QUALNAME)  # type: ignore[no-any-return]
+        return s.heap.get(function, QUALNAME)
     assert isinstance(function, (Const, Ref))
     real, path = _real(s, function)
     return s.input(path.to(ATTR, "__qualname__"), real.__qualname__)

@@ -148,5 +148,5 @@ def globals_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The namespace of the running function."""
     if args or kwargs:
         return s.raise_error(TypeError, f"globals() takes no arguments ({len(args)} given)")
-    return s.frames[-1].globals
+    return s.frames[-1].globals  # type: ignore[attr-defined]
 
