@@ -19,7 +19,7 @@ SECONDS_PER_PROGRAM = 60
 class Campaign:
     """Counts over all batches."""
 
-    def __init__(self, plans: str, shrink: int) -> None:
+    def __init__(self, plans: str, shrink: float) -> None:
         self.plans, self.shrink = plans, shrink
         self.ran: Counter[str] = Counter()
         self.unbroken = self.captured = self.raised = 0
@@ -89,7 +89,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--batch", type=int, default=100, help="programs per process")
     parser.add_argument("--plans", default=",".join(PLANS), help="ways of running, by name")
-    parser.add_argument("--shrink", type=int, default=300, help="tries of the shrinker per difference; 0 for none")
+    parser.add_argument("--shrink", type=float, default=120.0, help="seconds of shrinking per difference; 0 for none")
     options = parser.parse_args()
     campaign = Campaign(options.plans, options.shrink)
     for first in range(options.seed, options.seed + options.n, options.batch):

@@ -199,9 +199,12 @@ def describe(**values: Any) -> list[str]:
     return describer.lines
 
 
-def difference(eager: list[str], captured: list[str]) -> str:
-    """The first line that differs; empty if none does."""
+def difference(eager: list[str], captured: list[str], count: int = 4) -> str:
+    """The first lines that differ; empty if none does."""
+    found = []
     for left, right in itertools.zip_longest(eager, captured, fillvalue="(nothing)"):
         if left != right:
-            return f"eager:    {left}\ncaptured: {right}"
-    return ""
+            found.append(f"eager:    {left}\ncaptured: {right}")
+            if len(found) == count:
+                break
+    return "\n".join(found)

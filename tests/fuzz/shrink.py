@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import time
 from collections.abc import Callable, Iterator
 
 Fails = Callable[[str], bool]
@@ -90,15 +91,16 @@ def _simplify(tree: ast.AST, number: int, choice: int) -> bool:
     return True
 
 
-def shrink(source: str, fails: Fails, budget: int = 600) -> str:
-    """A smaller program for which `fails` holds, tried with at most `budget` candidates."""
+def shrink(source: str, fails: Fails, seconds: float) -> str:
+    """A smaller program for which `fails` holds, looked for during so many seconds."""
+    end = time.monotonic() + seconds
     tried = set()
     changed = True
-    while changed and budget > 0:
+    while changed and time.monotonic() < end:
         changed = False
         tree = ast.parse(source)
         for edit in _edits(tree):
-            if budget <= 0:
+            if time.monotonic() > end:
                 break
             other = copy.deepcopy(tree)
             try:
@@ -111,7 +113,6 @@ def shrink(source: str, fails: Fails, budget: int = 600) -> str:
             if text in tried or len(text) >= len(source):
                 continue
             tried.add(text)
-            budget -= 1
             if fails(text):
                 source, tree, changed = text, other, True
     return source

@@ -258,7 +258,7 @@ def _try(gen: Statements, scope: Scope, depth: int) -> list[str]:
                             "raise",
                             f"raise Custom({name}.args) from {name}",
                             "raise RuntimeError('again')",
-                            f"raise KeyError(1) from None",
+                            "raise KeyError(1) from None",
                             f"raise {name}",
                         ]
                     )

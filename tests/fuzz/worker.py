@@ -68,7 +68,7 @@ def forked(source: str, plan: Plan) -> str:
     return text if status == 0 else f"process ended with status {status}"
 
 
-def reproduce(seed: int, name: str, budget: int) -> None:
+def reproduce(seed: int, name: str, seconds: float) -> None:
     """Print the difference of one seed and a shrunk program."""
     plan = PLANS[name](seed)
     source = stressed(program(seed), plan)
@@ -77,8 +77,8 @@ def reproduce(seed: int, name: str, budget: int) -> None:
         print("no difference")
         return
     wanted = kind(text)
-    if budget:
-        source = shrink(source, lambda other: kind(forked(other, plan)) == wanted, budget)
+    if seconds:
+        source = shrink(source, lambda other: kind(forked(other, plan)) == wanted, seconds)
     print(f"--- seed {seed}, plan {plan}\n{source}\n--- {forked(source, plan)}")
 
 
@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=1)
     parser.add_argument("--plans", default=",".join(PLANS))
-    parser.add_argument("--shrink", type=int, default=-1, help="reproduce the first seed and shrink it, with so many tries")
+    parser.add_argument("--shrink", type=float, default=-1.0, help="reproduce the first seed and shrink it, for so many seconds")
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from types import CodeType
+from types import AsyncGeneratorType, CodeType, CoroutineType, GeneratorType
 from typing import Any
 
 from framejit.bytecode.instr import Code
 from framejit.core.services import Pending
 from framejit.core.state import FrameState, Phase, Result
 from framejit.core.value import Ref, Value
+
+GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
+
+
+def finalizes(value: Value) -> bool:
+    """Whether Python code may run when this reference is dropped: a real generator is closed, `__del__` is called."""
+    real = getattr(value, "real", None)
+    return real is not None and (isinstance(real, GENERATORS) or hasattr(type(real), "__del__"))
 
 
 class Frame(Pending):

@@ -11,7 +11,7 @@ from framejit.core.heap import MISSING
 from framejit.core.services import Pending
 from framejit.core.value import NONE, NULL, Const, Node, Pack, Ref, Value, bool_const
 from framejit.interp import calls, generators
-from framejit.interp.frame import Frame
+from framejit.interp.frame import Frame, finalizes
 from framejit.interp.machine import Interpreter
 from framejit.interp.ops import op, raw
 from framejit.objects import exception, generator, match, protocol
@@ -79,6 +79,10 @@ def return_value(interp: Interpreter, frame: Frame, ins: Instr) -> None:
         interp.raise_error(TypeError, "__init__() should return None")
     if interp.is_root(frame) and frame.real_code.co_flags & calls.GENERATOR_FLAGS:
         interp.unsupported(R.GENERATOR_OPERATION, None, "the generator ends")
+    if interp.waiting and interp.is_root(frame):
+        for local in frame.slots:
+            if finalizes(local):
+                interp.unsupported(R.OPAQUE_OPERATION, local, "its finalizer may run here")
     interp.pop(value)
 
 

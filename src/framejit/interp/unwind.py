@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from framejit.core.errors import Raised, Unsupported
 from framejit.core.value import Const, Value
-from framejit.interp.frame import Frame
+from framejit.interp.frame import Frame, finalizes
 from framejit.reasons import R
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ def unwind(interp: Interpreter, exception: Value, base: int) -> None:
         frame = frames[-1]
         entry = _handler(frame)
         if entry is not None:
+            if any(finalizes(value) for value in frame.stack[entry.depth :]):
+                raise Unsupported(R.UNCAUGHT_EXCEPTION, exception)
             del frame.stack[entry.depth :]
             if entry.lasti:
                 frame.stack.append(Const(frame.instr.own_pc // 2))

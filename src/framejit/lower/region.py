@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.fx
 
+from framejit.core.errors import Retrace
 from framejit.core.guard import Guard
 from framejit.core.path import Path
 from framejit.core.state import Exit
@@ -20,6 +21,7 @@ from framejit.lower.exits import Exits
 from framejit.lower.guards import Head, Note
 from framejit.lower.materialize import Materializer
 from framejit.lower.pack import Instruction, Label, Packer
+from framejit.objects import generator
 from framejit.rules import torch_state
 from framejit.rules.operator_facts import draws_random, mutates
 
@@ -66,6 +68,15 @@ class Lowering:
         distinct = [Guard(None, "DISTINCT", operand) for operand in written_classes(self.trace.heap)]
         self.head.plan(distinct)
         self.guards = [*self.trace.guards.values(), *distinct]
+        self._check_generators()
+
+    def _check_generators(self) -> None:
+        """A generator that dies in the region while it waits in a `try` or `with` is left to CPython, which finishes it."""
+        heap = self.trace.heap
+        for ref in self.trace.cache.get("generators", ()):
+            frame = heap.get(ref, generator.FRAME)
+            if frame is not None and id(ref) not in self.materializer.made and generator.cleans_up(frame):
+                raise Retrace(("break", heap.get(ref, generator.MADE)))
 
     # -- the graph ----------------------------------------------------------------------------------------------------
 

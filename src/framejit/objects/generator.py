@@ -15,13 +15,14 @@ from framejit.objects.model import Model, model
 from framejit.reasons import R
 from framejit.rules.registry import handler
 
-FRAME, DONE = ("frame",), ("done",)
+FRAME, DONE, FUNCTION, MADE = ("frame",), ("done",), ("function",), ("made",)
 
 
 def new(s: Services, frame: Any, code: types.CodeType) -> Ref:
     """The generator that a call of a generator function gives: its frame waits behind the prologue."""
     kind: type = types.CoroutineType if code.co_flags & 0x80 else types.GeneratorType
-    ref = s.heap.new(kind, {FRAME: frame, DONE: False})
+    ref = s.heap.new(kind, {FRAME: frame, DONE: False, FUNCTION: frame.func, MADE: s.steps})  # type: ignore[attr-defined]
+    s.trace.cache.setdefault("generators", []).append(ref)
     frame.generator = ref
     while (ins := frame.instr).op != "RETURN_GENERATOR":
         if ins.op == "COPY_FREE_VARS":
@@ -31,6 +32,18 @@ def new(s: Services, frame: Any, code: types.CodeType) -> Ref:
             frame.slots[ins.value] = s.heap.new(types.CellType, {function.CONTENTS: MISSING if value is NULL else value})
         frame.index += 1
     return ref
+
+
+def cleans_up(frame: Any) -> bool:
+    """Whether a suspended body has something to do when its generator dies: it waits in a `try` or `with`."""
+    ins = frame.instr
+    if ins.op == "RETURN_GENERATOR":
+        return False
+    row = frame.code.instructions[frame.index - 1].handler
+    if row < 0:
+        return False
+    target = frame.code.instructions[frame.code.by_pc[frame.code.exception_table[row].target]]
+    return target.op != "STOPITERATION_ERROR"  # since 3.12 around every body
 
 
 def is_symbolic(s: Services, value: Value) -> bool:

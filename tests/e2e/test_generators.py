@@ -1,0 +1,68 @@
+"""Generators at the ends of their lives: finished, dropped, kept."""
+
+import contextlib
+
+import framejit
+from support import check
+
+log = []
+
+
+def guarded(n):
+    try:
+        yield n
+        yield n + 1
+    finally:
+        log.append(n)
+
+
+@contextlib.contextmanager
+def managed(n):
+    log.append(n)
+    yield n
+    log.append(-n)
+
+
+@check(breaks=2)
+def test_finished_generators_are_of_their_function(x):
+    def squares(n):
+        for i in range(n):
+            yield i * i
+
+    generator = squares(3)
+    total = sum(generator)
+    x = x + total
+    framejit.graph_break()
+    return x, generator.__name__, generator.gi_code is squares.__code__, list(generator)
+
+
+@check(breaks=None, graphs=2)
+def test_a_dropped_generator_runs_its_finally_where_it_dies(x):
+    log.clear()
+    generator = guarded(5)
+    first = next(generator)
+    x = x + first
+    generator = None
+    seen = list(log)
+    return x * 2, seen
+
+
+@check(breaks=None, graphs=1)
+def test_a_generator_left_in_a_loop_is_finished_at_the_return(x):
+    log.clear()
+
+    def body(x):
+        for item in guarded(3):
+            return x + item
+
+    result = body(x)
+    log.append("after")
+    return result, list(log)
+
+
+@check()
+def test_generators_that_end_in_the_region_need_no_break(x):
+    log.clear()
+    with managed(3) as n:
+        x = x + n
+    return x, list(guarded(1)), list(log)
