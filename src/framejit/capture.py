@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import inspect
 import itertools
 import pkgutil
 import random
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.fx
+from torch.utils import checkpoint
 
 from framejit import _C, crash, dynamic, files, interp, objects, replay, rules
 from framejit.backends.build import compile_graph
@@ -52,7 +54,7 @@ from framejit.shapes import shape_guards
 for _package in (interp, objects, rules):  # their modules are imported for the rows that they register
     for _module in pkgutil.iter_modules(_package.__path__, _package.__name__ + "."):
         importlib.import_module(_module.name)
-MODE_NATIVE = 1
+MODE_NATIVE, MODE_OFF = 1, 2
 RETRACES = 32  # how often one capture may start over
 IDLE_REGIONS = 24  # so many regions without an operator, and none with, mean that the code computes no tensors
 
@@ -139,6 +141,16 @@ def start() -> None:
     _C.set_classify(classify)
     _C.set_reject(reject)
     _C.set_miss(miss)
+    for code in _checkpoint_codes():
+        _C.mark(code, None, -1, MODE_OFF)
+
+
+def _checkpoint_codes() -> list[CodeType]:
+    """The code that runs checkpointed functions, first and again: both runs must save the same tensors and numbers."""
+    function = checkpoint.CheckpointFunction
+    inner = checkpoint._checkpoint_without_reentrant_generator.__code__.co_consts
+    found = [code for code in inner if isinstance(code, CodeType)]
+    return [*found, inspect.unwrap(checkpoint.checkpoint).__code__, function.forward.__code__, function.backward.__code__]
 
 
 def reset() -> None:
@@ -198,11 +210,13 @@ def _under_a_mode() -> bool:
 
 @contextmanager
 def _preserved() -> Iterator[None]:
-    """Torch's and Python's global state as it was, whatever the capture does."""
+    """Torch's and Python's global state as it was, whatever the capture does; the user's saved-tensor hooks see no fakes."""
     grad, python, cpu = torch.is_grad_enabled(), random.getstate(), torch.get_rng_state()
+    tracing = torch._C._autograd._saved_tensors_hooks_set_tracing(True)
     try:
         yield
     finally:
+        torch._C._autograd._saved_tensors_hooks_set_tracing(tracing)
         torch._C._set_grad_enabled(grad)
         random.setstate(python)
         torch.set_rng_state(cpu)
@@ -230,6 +244,7 @@ class Attempt:
         self.key: int = view.key
         self.record = record_of(self.code)
         self.backend_seconds = 0.0
+        self.torch_state = _C.torch_state()
 
     def run(self) -> bool:
         """Capture and install; False where the frame is to run in CPython."""
@@ -320,7 +335,7 @@ class Attempt:
         trace = interpreter.trace
         if leave.kind is not ExitKind.RETURN and not self._goes_on(leave, trace):
             return False
-        trace.guard(None, "TORCH_STATE", _C.torch_state())
+        trace.guard(None, "TORCH_STATE", self.torch_state)
         lowering = Lowering(trace, leave, self.code, self.pc, config.keep_locals)
         graph, flags = self._compile(lowering, trace) if lowering.close_graph() else (None, 0)
         with _uncollected():

@@ -18,7 +18,9 @@ Graph = Callable[..., Sequence[Any]]
 def prepare(graph: Graph, trace: Trace, inputs: Sequence[Input], in_order: bool) -> tuple[Graph, int]:
     """The callable for CALL_GRAPH and its flags."""
     flags = REPLAY
-    if trace.flags.get("mutates_inputs") and in_order:
+    if torch._C._autograd._top_saved_tensors_default_hooks(True) is not None:
+        flags = 0  # the user's hooks run in the graph, and may raise to end it, as checkpoints do
+    elif trace.flags.get("mutates_inputs") and in_order:
         changed = [index for index, entry in enumerate(inputs) if entry.node.meta.get("mutated")]
         if changed and _can_restore([inputs[index] for index in changed]):
             graph = _saving_inputs(graph, tuple(changed))

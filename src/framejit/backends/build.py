@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import random
 import time
+import types
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +17,8 @@ from torch._guards import CompileContext, TracingContext, compile_context, traci
 from torch._guards import CompileId as TorchCompileId
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import GraphModule
-from torch.fx.graph_module import _loader
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.fx.graph_module import _loader
 
 from framejit.backends import aot, eager, inductor
 from framejit.backends.registry import Backend, find
@@ -28,15 +29,21 @@ from framejit.events import CompileId, GraphCaptured, GraphCompiled, emit
 BUILT_IN = (eager, aot, inductor)
 
 
-class StaticFakeMode(FakeTensorMode):
-    """Sizes of real tensors are constants unless a symbolic context says otherwise; AOTAutograd asks for symbols."""
+def static_fake_mode(shape_env: ShapeEnv) -> FakeTensorMode:
+    """Sizes of real tensors are constants unless a symbolic context says otherwise; AOTAutograd asks for symbols.
 
-    def from_tensor(
-        self, tensor: torch.Tensor, *, static_shapes: bool | None = None, symbolic_context: Any = None, **rest: Any
-    ) -> Any:
-        return super().from_tensor(
-            tensor, static_shapes=symbolic_context is None, symbolic_context=symbolic_context, **rest
-        )
+    No subclass: higher-order operators look their rules up by the exact type of the mode.
+    """
+    mode = FakeTensorMode(shape_env=shape_env)
+    mode.from_tensor = types.MethodType(_from_tensor, mode)
+    return mode
+
+
+def _from_tensor(
+    mode: FakeTensorMode, tensor: torch.Tensor, *, static_shapes: bool | None = None, symbolic_context: Any = None, **rest: Any
+) -> Any:
+    static = symbolic_context is None
+    return FakeTensorMode.from_tensor(mode, tensor, static_shapes=static, symbolic_context=symbolic_context, **rest)
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ def compile_graph(
     source = type(graph_module).forward.__code__.co_filename
     weakref.finalize(graph_module, _forget_source, source).atexit = False
     emit(GraphCaptured(compile_id, graph_module))
-    mode = StaticFakeMode(shape_env=ShapeEnv() if fake_mode is None else fake_mode.shape_env)
+    mode = static_fake_mode(ShapeEnv() if fake_mode is None else fake_mode.shape_env)
     _describe_placeholders(graph_module, inputs, mode)
     start = time.perf_counter()
     try:
@@ -106,7 +113,7 @@ def _keywords(row: Backend, options: CompileOptions) -> dict[str, Any]:
     return keywords
 
 
-def _describe_placeholders(graph_module: GraphModule, inputs: Sequence[Any], mode: StaticFakeMode) -> None:
+def _describe_placeholders(graph_module: GraphModule, inputs: Sequence[Any], mode: FakeTensorMode) -> None:
     """Give every placeholder that has none its metadata."""
     placeholders = graph_module.graph.find_nodes(op="placeholder")
     for node, value in zip(placeholders, inputs, strict=True):
