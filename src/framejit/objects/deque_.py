@@ -12,7 +12,7 @@ from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Ref, Value
 from framejit.objects import sequence
 from framejit.objects.exact import ExactModel, type_name
-from framejit.objects.iterator import DequeIterator, DequeReverseIterator
+from framejit.objects.iterator import STATE, DequeIterator, DequeReverseIterator
 from framejit.objects.method import method
 from framejit.objects.model import model
 from framejit.objects.slice_ import index
@@ -41,6 +41,7 @@ def put(s: Services, v: Value, content: tuple[Value, ...], left: bool = False) -
     if most is not None and len(content) > most:
         content = content[:most] if left else content[len(content) - most :]
     s.heap.set(v, ITEMS, tuple(content))
+    s.heap.set(v, STATE, Const(None))
 
 
 @model(deque)
@@ -67,7 +68,8 @@ class DequeModel(ExactModel):
     def setitem(self, s: Services, v: Value, key: Value, new: Value) -> None:
         place = _place(s, v, key)
         content = items(s, v)
-        put(s, v, (*content[:place], new, *content[place + 1 :]))
+        assert isinstance(v, Ref)
+        s.heap.set(v, ITEMS, (*content[:place], new, *content[place + 1 :]))
 
     def delitem(self, s: Services, v: Value, key: Value) -> None:
         place = _place(s, v, key)
@@ -112,9 +114,9 @@ def _place(s: Services, v: Value, key: Value) -> int:
 
 
 def _iterate(s: Services, v: Value, cls: type) -> Value:
-    content = items(s, v)
-    s.heap.set(v, ITEMS, content)  # type: ignore[arg-type]
-    return s.heap.new(cls, {("source",): v, ("index",): Const(0), ("seen",): content})
+    assert isinstance(v, Ref)
+    state = s.heap.get(v, STATE)
+    return s.heap.new(cls, {("source",): v, ("index",): Const(0), **({} if state is None else {("seen",): state})})
 
 
 def new_deque(s: Services, content: tuple[Value, ...], most: int | None, cls: type = deque) -> Ref:
@@ -156,13 +158,17 @@ def deque_appendleft(s: Services, self: Value, item: Value) -> Value:
 
 @method(deque.extend, "iterable /")
 def deque_extend(s: Services, self: Value, iterable: Value) -> Value:
-    put(s, self, items(s, self) + tuple(s.unpack(iterable)))
+    more = tuple(s.unpack(iterable))
+    if more:
+        put(s, self, items(s, self) + more)
     return NONE
 
 
 @method(deque.extendleft, "iterable /")
 def deque_extendleft(s: Services, self: Value, iterable: Value) -> Value:
-    put(s, self, tuple(reversed(s.unpack(iterable))) + items(s, self), left=True)
+    more = tuple(reversed(s.unpack(iterable)))
+    if more:
+        put(s, self, more + items(s, self), left=True)
     return NONE
 
 
@@ -209,7 +215,7 @@ def deque_reverse(s: Services, self: Value) -> Value:
 @method(deque.rotate, "n= /")
 def deque_rotate(s: Services, self: Value, n: Value | None) -> Value:
     content = items(s, self)
-    if content:
+    if len(content) > 1:
         turn = (1 if n is None else index(s, n)) % len(content)
         put(s, self, content[-turn:] + content[:-turn])
     return NONE

@@ -264,6 +264,8 @@ def _check_size(s: Services, ref: Ref, present: Any, before: Any, text: str) -> 
         put(s, ref, "index", Const(-1))
         s.raise_error(RuntimeError, text)
     if list(present) != list(before):
+        if text.startswith("OrderedDict"):
+            s.raise_error(RuntimeError, text)
         s.unsupported(R.UNKNOWN_ITERATOR, ref, "other keys while iterating")
     put(s, ref, "seen", present)
 
@@ -276,6 +278,8 @@ def _dict_advance(backwards: bool) -> Advance:
         entries, seen = dict_.full(s, source), field(s, ref, "seen")
         if place < 0:
             s.raise_error(RuntimeError, "dictionary changed size during iteration")
+        if place >= len(seen) and issubclass(source.cls, OrderedDict):
+            return None  # it looks ahead, and does not notice what happens behind the last key
         if entries is not seen:
             changed = "OrderedDict mutated" if issubclass(source.cls, OrderedDict) else "dictionary changed size"
             _check_size(s, ref, entries, seen, f"{changed} during iteration")
@@ -333,6 +337,9 @@ def _set_next(s: Services, ref: Ref) -> Value | None:
     return order[place]
 
 
+STATE = ("state",)  # of a deque: another constant after each change of its length or order
+
+
 def deque_content(s: Services, v: Value) -> tuple[Value, ...]:
     """The items of a deque, which its model has loaded when it was realised."""
     return s.heap.get(v, Heap.ITEMS) or ()  # type: ignore[arg-type]
@@ -342,7 +349,8 @@ def _deque_advance(backwards: bool) -> Advance:
     def advance(s: Services, ref: Ref) -> Value | None:
         source, place = field(s, ref, "source"), number(s, ref, "index")
         content = deque_content(s, source)
-        if content is not field(s, ref, "seen"):
+        if s.heap.get(source, STATE) is not field(s, ref, "seen"):
+            put(s, ref, "index", Const(1 << 62))
             s.raise_error(RuntimeError, "deque mutated during iteration")
         if place >= len(content):
             return None

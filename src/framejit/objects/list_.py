@@ -222,10 +222,10 @@ def list_insert(s: Services, self: Value, place: Value, item: Value) -> Value:
 
 @method(list.pop, "index= /")
 def list_pop(s: Services, self: Value, place: Value | None) -> Value:
+    at = -1 if place is None else index(s, place)
     content = list(items(s, self))
     if not content:
         s.raise_error(IndexError, "pop from empty list")
-    at = -1 if place is None else index(s, place)
     if not -len(content) <= at < len(content):
         s.raise_error(IndexError, "pop index out of range")
     item = content.pop(at)

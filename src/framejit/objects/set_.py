@@ -13,6 +13,7 @@ from framejit.objects.dict_ import hash_key, trusted
 from framejit.objects.exact import ExactModel
 from framejit.objects.method import method
 from framejit.objects.model import model
+from framejit.objects.protocol import next_or_none
 from framejit.reasons import R
 
 ITEMS = Heap.ITEMS
@@ -291,17 +292,29 @@ def _combine(symbol: str, in_place: bool) -> Any:
     def combine(s: Services, self: Value, others: list[Value]) -> Value:
         entries = members(s, self)
         for other in others:
-            more = of(s, other)
             if symbol == "&" and not is_set(s.force(other)):
-                entries = {name: entry for name, entry in more.items() if name in entries}
+                entries = _meet_iterable(s, entries, other)
             else:
-                entries = OPERATIONS[symbol](entries, more)
+                entries = OPERATIONS[symbol](entries, of(s, other))
         if in_place:
             put(s, self, entries)
             return NONE
         return new_set(s, entries, frozenset if issubclass(self.cls, frozenset) else set)
 
     return combine
+
+
+def _meet_iterable(s: Services, entries: Members, iterable: Value) -> Members:
+    """The items that are members, up to the one that completes the set."""
+    found: Members = {}
+    source = s.iter(iterable)
+    while (item := next_or_none(s, source)) is not None:
+        name = hash_key(s, item, entries)
+        if name in entries:
+            found.setdefault(name, (item, TRUE))
+            if len(found) == len(entries):
+                break
+    return found
 
 
 def _relate(symbol: str) -> Any:
