@@ -9,7 +9,7 @@ from typing import Any
 
 from framejit.core.path import Path
 from framejit.core.services import Pending, Services
-from framejit.core.value import Const, Pack, Ref, Value
+from framejit.core.value import Const, Number, Pack, Ref, Value
 from framejit.objects.dict_ import full, new_dict
 from framejit.objects.model import Model, model
 from framejit.objects.rebuild import REBUILDERS
@@ -126,7 +126,7 @@ class MethodCallerModel(ConstantCallable):
 
 @model(type(functools.lru_cache(len)))
 class CachedModel(ConstantCallable):
-    """The wrapper of lru_cache: the function itself is captured."""
+    """The wrapper of lru_cache: the function itself is captured, unless its calls can be told from remembered results."""
 
     __slots__ = ()
 
@@ -134,4 +134,19 @@ class CachedModel(ConstantCallable):
         return None
 
     def call(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | Pending:
-        return s.tail_call(s.getattr(v, "__wrapped__"), args, kwargs)
+        for arg in (*args, *kwargs.values()):
+            s.hash(arg)
+        before = s.trace.operators["count"], _written(s)
+        result = s.call(s.getattr(v, "__wrapped__"), args, kwargs)
+        if not _is_plain(result) or (s.trace.operators["count"], _written(s)) != before:
+            return s.unsupported(R.OPAQUE_CALL, v, "a remembered result")
+        return result
+
+
+def _written(s: Services) -> list[tuple[Ref, Any, Value]]:
+    return [(ref, field, s.heap.get(ref, field)) for ref, fields in s.heap.dirty() for field in fields]
+
+
+def _is_plain(v: Value) -> bool:
+    """Whether nobody can tell this value from an equal one made before."""
+    return isinstance(v, (Const, Number)) or (isinstance(v, Pack) and all(map(_is_plain, v.items)))

@@ -35,6 +35,16 @@ def is_foldable(obj: Any) -> bool:
     return kind in FOLDABLE or (kind in (tuple, frozenset) and all(map(is_foldable, obj)))
 
 
+def is_foreign(obj: Any) -> bool:
+    """Whether this is a number of a type written in C with operators of its own, such as numpy's float64."""
+    kind = type(obj)
+    return kind not in FOLDABLE and not kind.__flags__ & HEAP_TYPE and issubclass(kind, (int, float, complex))
+
+
+def _both_fold(left: Value, right: Value) -> bool:
+    return all(isinstance(v, Const) and (is_foldable(v.obj) or is_foreign(v.obj)) for v in (left, right))
+
+
 def run(s: Services, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Value:
     """Call a pure function on real objects; what it raises is raised in the program."""
     try:
@@ -54,8 +64,9 @@ def fold(s: Services, function: Callable[..., Any], args: Sequence[Value], kwarg
 
 def binary(s: Services, symbol: str, left: Value, right: Value) -> Value | None:
     """`left symbol right` if both are foldable constants."""
-    if not isinstance(left, Const) or not isinstance(right, Const) or not is_foldable(left.obj) or not is_foldable(right.obj):
+    if not _both_fold(left, right):
         return None
+    assert isinstance(left, Const) and isinstance(right, Const)
     symbol = symbol.removesuffix("=")
     _check_size(s, symbol, left.obj, right.obj)
     return run(s, OPERATORS[symbol], left.obj, right.obj)
@@ -63,8 +74,9 @@ def binary(s: Services, symbol: str, left: Value, right: Value) -> Value | None:
 
 def compare(s: Services, symbol: str, left: Value, right: Value) -> Value | None:
     """`left symbol right` if both are foldable constants."""
-    if not isinstance(left, Const) or not isinstance(right, Const) or not is_foldable(left.obj) or not is_foldable(right.obj):
+    if not _both_fold(left, right):
         return None
+    assert isinstance(left, Const) and isinstance(right, Const)
     return run(s, COMPARISONS[symbol], left.obj, right.obj)
 
 
@@ -124,7 +136,7 @@ def unwrap(s: Services, v: Value) -> Value:
     if isinstance(v, Ref):
         found = s.heap.get(v, VALUE)
         return v if found is None else found
-    if isinstance(v, Const) and type(v.obj) not in FOLDABLE:
+    if isinstance(v, Const) and type(v.obj) not in FOLDABLE and not is_foreign(v.obj):
         base: Any
         for base in (int, float, str, bytes, complex):
             if isinstance(v.obj, base):

@@ -19,7 +19,7 @@ def binary(s: Services, symbol: str, left: Value, right: Value) -> Value | None:
     """`left symbol right` on numbers of which one is no constant; None where Python says NotImplemented."""
     if isinstance(left, Node) or isinstance(right, Node):
         return _in_graph(s, fold.OPERATORS[symbol], left, right)
-    if symbol not in BINARY_OPERATORS or symbol == "[]" or (symbol in POWERS and not _safe_power(left, right)):
+    if _is_foreign(left) or _is_foreign(right) or symbol not in BINARY_OPERATORS or symbol == "[]" or (symbol in POWERS and not _safe_power(left, right)):
         return fold.binary(s, symbol, s.wrap(s.constant(left)), s.wrap(s.constant(right)))
     a, b = _hint(left), _hint(right)
     if symbol in DIVISIONS:
@@ -35,6 +35,8 @@ def compare(s: Services, symbol: str, left: Value, right: Value) -> Value | None
     """`left symbol right` as a number that is a bool."""
     if isinstance(left, Node) or isinstance(right, Node):
         return _in_graph(s, fold.COMPARISONS[symbol], left, right)
+    if _is_foreign(left) or _is_foreign(right):
+        return fold.compare(s, symbol, s.wrap(s.constant(left)), s.wrap(s.constant(right)))
     result = COMPARISONS[symbol](_hint(left), _hint(right))
     return Number(bool, _path(s, left).to(COMPARE, (symbol, _path(s, right))), result)
 
@@ -59,6 +61,10 @@ def truth(s: Services, v: Value) -> bool:
 
 def _in_graph(s: Services, function: Any, left: Value, right: Value) -> Value:
     return s.operator("call_function", function, [left, right])
+
+
+def _is_foreign(v: Value) -> bool:
+    return isinstance(v, Const) and fold.is_foreign(v.obj)
 
 
 def _hint(v: Value) -> Any:
