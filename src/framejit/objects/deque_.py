@@ -15,6 +15,7 @@ from framejit.objects.exact import ExactModel, type_name
 from framejit.objects.iterator import STATE, DequeIterator, DequeReverseIterator
 from framejit.objects.method import method
 from framejit.objects.model import model
+from framejit.objects.sameness import same_or_equal
 from framejit.objects.slice_ import index
 from framejit.reasons import R
 
@@ -225,7 +226,7 @@ def deque_rotate(s: Services, self: Value, n: Value | None) -> Value:
 def deque_remove(s: Services, self: Value, item: Value) -> Value:
     content = items(s, self)
     for place, candidate in enumerate(content):
-        if sequence.same_or_equal(s, candidate, item):
+        if same_or_equal(s, candidate, item):
             put(s, self, content[:place] + content[place + 1 :])
             return NONE
     return s.raise_error(ValueError, "deque.remove(x): x not in deque")

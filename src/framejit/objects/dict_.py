@@ -19,6 +19,7 @@ from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Node, Ref, Value, bool_const
 from framejit.objects.exact import ExactModel, type_name
 from framejit.objects.model import model, model_of
+from framejit.objects.sameness import same_or_equal
 from framejit.reasons import R
 
 ITEMS = Heap.ITEMS
@@ -79,7 +80,7 @@ def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | No
     number = s.constant(s.hash(value))
     for name, (key, _) in (among or {}).items():
         same_hash = name.hash == number if isinstance(name, UserKey) else not isinstance(name, Value) and hash(name) == number
-        if same_hash and (s.is_same(key, value) or s.truth(s.compare("==", key, value))):
+        if same_hash and same_or_equal(s, key, value):
             return name
     return UserKey(number, value)
 
@@ -287,7 +288,7 @@ class DictModel(ExactModel):
             equal = list(left) == list(right)
         for name, (_, value) in left.items() if equal else ():
             against = right[name][1]
-            if not (value is against or s.is_same(value, against) or s.truth(s.compare("==", value, against))):
+            if not same_or_equal(s, value, against):
                 equal = False
                 break
         return bool_const(equal == (symbol == "=="))

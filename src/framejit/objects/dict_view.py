@@ -15,6 +15,7 @@ from framejit.objects.exact import ExactModel
 from framejit.objects.method import method
 from framejit.objects.model import model
 from framejit.objects.rebuild import REBUILDERS, Field, Rebuild
+from framejit.objects.sameness import same_or_equal
 
 SOURCE = ("source",)
 _ORDERED: OrderedDict[Any, Any] = OrderedDict()
@@ -62,7 +63,7 @@ class ViewModel(ExactModel):
         if not isinstance(item, Pack) or len(item.items) != 2:
             return bool_const(False)
         found = lookup(s, of, key_in(s, of, item.items[0]))
-        return bool_const(found is not MISSING and (s.is_same(found, item.items[1]) or s.truth(s.compare("==", found, item.items[1]))))
+        return bool_const(found is not MISSING and same_or_equal(s, found, item.items[1]))
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         return s.heap.new(MappingProxyType, {SOURCE: source(s, v)}) if name == "mapping" else None

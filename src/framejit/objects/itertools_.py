@@ -11,7 +11,7 @@ from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value
 from framejit.objects.iterator import advanced, field, iterator, number, put
 from framejit.objects.protocol import next_or_none
 from framejit.objects.rebuild import Field
-from framejit.objects.sequence import same_or_equal
+from framejit.objects.sameness import same_or_equal
 from framejit.reasons import R
 
 LARGEST = 100_000

@@ -14,6 +14,7 @@ from framejit.objects import sequence
 from framejit.objects.exact import ExactModel
 from framejit.objects.method import method
 from framejit.objects.model import model
+from framejit.objects.sameness import same_or_equal
 from framejit.objects.slice_ import index, real_slice
 from framejit.reasons import R
 
@@ -132,7 +133,7 @@ class ListModel(ExactModel):
     def contains(self, s: Services, v: Value, item: Value) -> Value | None:
         place = 0
         while place < len(content := items(s, v)):
-            if sequence.same_or_equal(s, content[place], item):
+            if same_or_equal(s, content[place], item):
                 return Const(True)
             place += 1
         return Const(False)
@@ -236,7 +237,7 @@ def list_pop(s: Services, self: Value, place: Value | None) -> Value:
 @method(list.remove, "item /")
 def list_remove(s: Services, self: Value, item: Value) -> Value:
     for place, candidate in enumerate(items(s, self)):
-        if sequence.same_or_equal(s, candidate, item):
+        if same_or_equal(s, candidate, item):
             content = list(items(s, self))
             del content[place]
             assign(s, self, content)
@@ -266,7 +267,7 @@ def list_index(s: Services, self: Value, value: Value, start: Value | None, stop
     content = items(s, self)
     where = slice(None if start is None else index(s, start), None if stop is None else index(s, stop)).indices(len(content))
     for place in range(where[0], where[1]):
-        if sequence.same_or_equal(s, content[place], value):
+        if same_or_equal(s, content[place], value):
             return Const(place)
     return s.raise_error(ValueError, s.binary("+", s.repr(value), Const(" is not in list")))
 

@@ -27,6 +27,7 @@ from framejit.objects.object_ import (
     special,
     type_lookup,
 )
+from framejit.objects.sameness import same_or_equal
 from framejit.reasons import R
 
 HEAP_TYPE = 1 << 9
@@ -298,7 +299,7 @@ def contains(s: Services, container: Value, item: Value) -> Value:
             return answer
     iterator = s.iter(value)
     while (candidate := next_or_none(s, iterator)) is not None:
-        if s.is_same(candidate, item) or s.truth(s.compare("==", candidate, item)):
+        if same_or_equal(s, candidate, item):
             return TRUE
     return FALSE
 

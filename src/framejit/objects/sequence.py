@@ -10,14 +10,10 @@ from framejit.core.services import Services
 from framejit.core.value import FALSE, TRUE, Const, Value, bool_const
 from framejit.objects.exact import type_name
 from framejit.objects.fold import COMPARISONS
+from framejit.objects.sameness import same_or_equal
 from framejit.objects.slice_ import index, real_slice
 
 Items = tuple[Value, ...]
-
-
-def same_or_equal(s: Services, left: Value, right: Value) -> bool:
-    """Identity, then equality: how containers compare their items."""
-    return left is right or s.is_same(left, right) or s.truth(s.compare("==", left, right))
 
 
 def position(s: Services, items: Sequence[Any], key: Value, kind: str, what: str = "index") -> int:
