@@ -328,7 +328,10 @@ class _Attempt:
             metas = [meta_key(fake) for fake in self.fakes] if changes else []
             real_args = [self._substitute(arg) for arg in args]
             real_kwargs = {name: self._substitute(arg) for name, arg in kwargs.items()}
+            sizes = [fake.shape for fake in self.fakes] if kwargs.get("out") is not None else []
             result = self._call(real_args, real_kwargs)
+            if any(fake.shape != size for fake, size in zip(self.fakes, sizes)):
+                self.s.unsupported(R.UNSUPPORTED_OPERATOR, self.guilty, "it resizes a tensor given as out")
             template = self._template(result)
         mutated = []
         for index, fake in enumerate(self.fakes):

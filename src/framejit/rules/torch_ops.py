@@ -273,6 +273,12 @@ def left_alone(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Valu
     return s.unsupported(R.OPAQUE_CALL, None, "a function that takes functions")
 
 
+@handler(*[getattr(torch, name) for name in dir(torch) if name.startswith("_fused_") and name.endswith("_")])
+def fused_step(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """AOTAutograd cannot functionalise these, and there is nothing in them to fuse."""
+    return s.unsupported(R.UNSUPPORTED_OPERATOR, None, "the fused step of an optimizer")
+
+
 @handler(type(torch.nn.Parameter).__instancecheck__)
 def is_parameter(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _is_marked(s, args, "_is_param")
