@@ -103,6 +103,10 @@ class Heap:
         table = self.initial.get(ref)
         return None if table is None else table.get(field)
 
+    def is_written(self, ref: Ref) -> bool:
+        """Whether the region writes to the object, which is real."""
+        return bool(self.written.get(ref))
+
     def dirty(self) -> Iterator[tuple[Ref, list[Any]]]:
         """Real objects with written fields, in order of their first write."""
         for ref, writes in self.written.items():

@@ -54,6 +54,7 @@ class Materializer:
         self.early: set[Ref] = set()  # containers of cycles: made empty, filled when all else is there
         self.unfilled: list[Ref] = []
         self.depth = 0
+        self.late: set[int] = set()  # registers that are set behind the effects
         self.defining: dict[type, list[Ref]] = {}  # classes that are being made: the cells that wait for them
 
     # -- services of builders -----------------------------------------------------------------------------------------
@@ -249,7 +250,10 @@ class Materializer:
             return found(self, ref)
         if cls in REBUILDERS:
             function, values = rebuild(self.heap, ref)
-            return self.call(function, *(self.value(value) for value in values))
+            register = self.call(function, *(self.value(value) for value in values))
+            if any(isinstance(value, Ref) and self.heap.is_written(value) for value in values):
+                self.late.add(register)  # an iterator finds its place in what the effects leave
+            return register
         return self.instance(ref)
 
     def _empty(self, cls: type) -> int:

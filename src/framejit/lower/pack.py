@@ -128,6 +128,23 @@ class Shape:
         self.labels = [place for place, kind in places if kind in "Ll"]
 
 
+def after(registers: set[int], made: list[Any], effects: list[Any]) -> list[Any]:
+    """Builds and effects in an order in which what sets or reads `registers` (and so on) comes behind all other effects."""
+    if not registers:
+        return [*made, *effects]
+    moved = set(registers)
+    rows: tuple[list[Any], list[Any]] = ([], [])
+    for ins in (*made, *effects):
+        shape, operands = SHAPES[ins.op], ins.operands
+        sets = {operands[place] for place in shape.sets}
+        reads = {operands[place] for place in shape.reads}.union(*(operands[place] for place in shape.read_lists))
+        late = bool(sets & moved or reads & moved)
+        if late:
+            moved |= sets
+        rows[late].append(ins)
+    return [*rows[False], *rows[True]]
+
+
 SHAPES = {name: Shape(name, kinds) for name, kinds in KINDS.items()}
 
 

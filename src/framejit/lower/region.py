@@ -20,7 +20,7 @@ from framejit.lower.effects import Effects, written_classes
 from framejit.lower.exits import Exits
 from framejit.lower.guards import Head, Note
 from framejit.lower.materialize import Materializer
-from framejit.lower.pack import Instruction, Label, Packer
+from framejit.lower.pack import Instruction, Label, Packer, after
 from framejit.objects import generator
 from framejit.rules import torch_state
 from framejit.rules.operator_facts import draws_random, mutates
@@ -118,7 +118,7 @@ class Lowering:
             registers = tuple(self.head.registers[entry.path] for entry in self.inputs)
             outputs = tuple(self.materializer.outputs.values())
             code.append(Instruction("CALL_GRAPH", (self.packer.const(graph, weak=False), flags, registers, outputs)))
-        code += [*self.materializer.code, *self.effects.code, *self.rows]
+        code += [*after(self.materializer.late, self.materializer.code, self.effects.code), *self.rows]
         program, notes = self.packer.pack(code, f"{self.root.co_qualname} pc={self.pc}")
         return Lowered(program, notes)
 
