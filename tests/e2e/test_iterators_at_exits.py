@@ -36,10 +36,13 @@ class Holder:
     pass
 
 
-@check(lambda: (torch.ones(2), [1], Holder()))
+@check(lambda: (torch.ones(2), [1], Holder()), graphs=1, breaks=1)
 def test_an_iterator_is_stored(x, items, holder):
     rest = iter(items)
     holder.pair = (next(rest), rest)
     items.append(2)
     items.append(3)
-    return x + 1, list(holder.pair[1]) if holder.pair[0] > 1 else next(holder.pair[1])
+    pause()
+    found = list(holder.pair[1])
+    holder.pair = None
+    return x + 1, found

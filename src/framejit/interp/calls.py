@@ -168,34 +168,29 @@ def run_code(interp: Interpreter, code: types.CodeType, globals_: Ref, names: Va
 
 
 def bind(interp: Interpreter, target: Value, parts: function.Parts, args: list[Value], kwargs: dict[str, Value]) -> list[Value]:
-    """The argument slots, bound as CPython binds them."""
+    """The argument slots, bound as CPython binds them, with its errors in its order."""
     code = parts.code
-    count, positional_only, keyword_only = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
+    count, keyword_only = code.co_argcount, code.co_kwonlyargcount
     names = code.co_varnames
     slots: list[Value] = [NULL] * (count + keyword_only)
     given = len(args)
     slots[: min(given, count)] = args[:count]
-    wrong = given > count and not code.co_flags & VARARGS
-    extra: dict[str, Value] = {}
-    if kwargs:
-        places = {name: index for index, name in enumerate(names[: count + keyword_only]) if index >= positional_only}
-        for name, value in kwargs.items():
-            place = places.get(name)
-            if place is None:
-                wrong |= not code.co_flags & VARKEYWORDS
-                extra[name] = value
-            elif slots[place] is not NULL:
-                wrong = True
+    extra = _bind_keywords(interp, target, code, slots, kwargs) if kwargs else {}
+    if given > count and not code.co_flags & VARARGS:
+        _too_many(interp, target, code, given, sum(slot is not NULL for slot in slots[count:]))
+    missing: list[str] = []
+    for place, slot in enumerate(slots):
+        if place == count and missing:
+            break
+        if slot is NULL:
+            default = parts.default(interp, place) if place < count else parts.keyword_default(interp, names[place])
+            if default is None:
+                missing.append(names[place])
             else:
-                slots[place] = value
-    if not wrong and NULL in slots:
-        for place, slot in enumerate(slots):
-            if slot is NULL:
-                default = _default(interp, parts, place)
-                wrong |= default is None
-                slots[place] = default or NULL
-    if wrong:
-        bad_call(interp, target, parts, given, kwargs)
+                slots[place] = default
+    if missing:
+        kind = "positional" if missing[0] in names[:count] else "keyword-only"
+        bad_call(interp, target, f"missing {len(missing)} required {kind} argument{'s' if len(missing) > 1 else ''}: {_listed(missing)}")
     if code.co_flags & VARARGS:
         slots.append(Pack(tuple, tuple(args[count:])))
     if code.co_flags & VARKEYWORDS:
@@ -203,28 +198,54 @@ def bind(interp: Interpreter, target: Value, parts: function.Parts, args: list[V
     return slots
 
 
-def _default(interp: Interpreter, parts: function.Parts, place: int) -> Value | None:
-    code = parts.code
-    return parts.default(interp, place) if place < code.co_argcount else parts.keyword_default(interp, code.co_varnames[place])
+def _bind_keywords(
+    interp: Interpreter, target: Value, code: types.CodeType, slots: list[Value], kwargs: dict[str, Value]
+) -> dict[str, Value]:
+    """Fill slots by name; the keywords that are left."""
+    extra: dict[str, Value] = {}
+    names, first = code.co_varnames[: len(slots)], code.co_posonlyargcount
+    places = {name: index for index, name in enumerate(names) if index >= first}
+    for name, value in kwargs.items():
+        place = places.get(name)
+        if place is None:
+            if not code.co_flags & VARKEYWORDS:
+                wrong = ", ".join(one for one in names[:first] if one in kwargs)
+                if wrong:
+                    bad_call(interp, target, f"got some positional-only arguments passed as keyword arguments: '{wrong}'")
+                bad_call(interp, target, f"got an unexpected keyword argument '{name}'")
+            extra[name] = value
+        elif slots[place] is not NULL:
+            bad_call(interp, target, f"got multiple values for argument '{name}'")
+        else:
+            slots[place] = value
+    return extra
 
 
-def bad_call(interp: Interpreter, target: Value, parts: function.Parts, given: int, kwargs: dict[str, Value]) -> Any:
-    """Raise the TypeError that CPython words for this call: it is asked with a function of the same signature."""
-    code = parts.code
-    first = code.co_argcount
-    defaults = sum(_default(interp, parts, place) is not None for place in range(first))
-    stub = types.FunctionType(code, {}, code.co_name, (None,) * defaults, tuple(types.CellType() for _ in code.co_freevars))
-    stub.__kwdefaults__ = {
-        code.co_varnames[place]: None
-        for place in range(first, first + code.co_kwonlyargcount)
-        if _default(interp, parts, place) is not None
-    }
-    stub.__qualname__ = interp.constant(function.qualified_name(interp, target))
-    try:
-        stub(*[None] * given, **dict.fromkeys(kwargs))
-    except TypeError as error:
-        interp.raise_error(TypeError, *error.args)
-    raise AssertionError(f"{code.co_qualname} takes these arguments")
+def _too_many(interp: Interpreter, target: Value, code: types.CodeType, given: int, keywords: int) -> None:
+    count = code.co_argcount
+    optional = interp.force(interp.getattr(target, "__defaults__"))
+    defaults = len(interp.unpack(optional)) if optional.cls is tuple else 0
+    takes = f"from {count - defaults} to {count}" if defaults else str(count)
+    and_keywords = ""
+    if keywords:
+        more = f"{keywords} keyword-only argument{'s' if keywords != 1 else ''}"
+        and_keywords = f" positional argument{'s' if given != 1 else ''} (and {more})"
+    verb = "was" if given == 1 and not keywords else "were"
+    plural = "s" if defaults or count != 1 else ""
+    bad_call(interp, target, f"takes {takes} positional argument{plural} but {given}{and_keywords} {verb} given")
+
+
+def _listed(names: list[str]) -> str:
+    quoted = [f"'{name}'" for name in names]
+    if len(quoted) < 3:
+        return " and ".join(quoted)
+    return f"{', '.join(quoted[:-1])}, and {quoted[-1]}"
+
+
+def bad_call(interp: Interpreter, target: Value, detail: str) -> Any:
+    """Raise the TypeError of a call with wrong arguments."""
+    name = interp.constant(interp.getattr(target, "__qualname__"))
+    interp.raise_error(TypeError, f"{name}() {detail}")
 
 
 __all__ = ["CLOSURE", "FUNC_FIELD", "ITEM", "MISSING", "NONE", "Node", "Raised", "bind", "exception", "fold", "realize_dict", "tail_call"]

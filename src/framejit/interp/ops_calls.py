@@ -15,6 +15,7 @@ from framejit.interp.frame import Frame, finalizes
 from framejit.interp.machine import Interpreter
 from framejit.interp.ops import op, raw
 from framejit.objects import exception, generator, match, protocol
+from framejit.objects.exact import type_name
 from framejit.reasons import R
 
 
@@ -209,7 +210,8 @@ def before_with(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     enter = interp.special(manager, "__enter__")
     leave = interp.special(manager, "__exit__")
     if enter is None or leave is None:
-        interp.raise_error(TypeError, f"'{manager.cls.__name__}' object does not support the context manager protocol")
+        missed = "" if enter is None else " (missed __exit__ method)"
+        interp.raise_error(TypeError, f"'{type_name(manager.cls)}' object does not support the context manager protocol{missed}")
     result = calls.tail_call(interp, enter)
     frame.stack[-1] = leave
     if isinstance(result, Frame):
