@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import copy
 import enum
 import functools
@@ -163,3 +164,33 @@ def test_container_guards(case):
             expected, found = function(X, mine), compiled(X, theirs)
             assert describe((found[1:], theirs)) == describe((expected[1:], mine)), argument
     assert 1 <= counter.graphs <= most and counter.runs == len(arguments)
+
+
+class View(collections.abc.Sequence):
+    """Iterated by the generator of collections.abc, which waits in a `try` when it is dropped."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __getitem__(self, index):
+        return self.items[index]
+
+    def __len__(self):
+        return len(self.items)
+
+
+def test_a_generator_dropped_in_a_harmless_try_is_no_break():
+    def function(x, view):
+        for _, item in zip("ab", view):
+            x = x + item
+        return x
+
+    framejit.reset()
+    counter = Counter()
+    breaks: list[object] = []
+    unsubscribe = framejit.events.subscribe(breaks.append, framejit.events.Break)
+    try:
+        found = framejit.compile(function, backend=counter)(X, View([1, 2, 3]))
+    finally:
+        unsubscribe()
+    assert torch.equal(found, function(X, View([1, 2, 3]))) and counter.graphs == counter.runs == 1 and not breaks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import types
 from typing import Any
 
@@ -42,8 +43,27 @@ def cleans_up(frame: Any) -> bool:
     row = frame.code.instructions[frame.index - 1].handler
     if row < 0:
         return False
-    target = frame.code.instructions[frame.code.by_pc[frame.code.exception_table[row].target]]
-    return target.op != "STOPITERATION_ERROR"  # since 3.12 around every body
+    place = frame.code.by_pc[frame.code.exception_table[row].target]
+    if frame.code.instructions[place].op == "STOPITERATION_ERROR":  # since 3.12 around every body
+        return False
+    return not _lets_exit_through(frame, place)
+
+
+def _lets_exit_through(frame: Any, place: int) -> bool:
+    """Whether a handler only asks for built-in exceptions other than GeneratorExit, and raises it again."""
+    instructions = frame.code.instructions
+    if instructions[place].op != "PUSH_EXC_INFO":
+        return False
+    place += 1
+    while instructions[place].op == "LOAD_GLOBAL":
+        name = instructions[place].value
+        kind = getattr(builtins, name, None)
+        if not isinstance(kind, type) or not issubclass(kind, Exception) or name in (frame.globals.real or {}):
+            return False
+        if [ins.op for ins in instructions[place + 1 : place + 3]] != ["CHECK_EXC_MATCH", "POP_JUMP_IF_FALSE"]:
+            return False
+        place = instructions[place + 2].jump
+    return bool(instructions[place].op == "RERAISE")
 
 
 def is_symbolic(s: Services, value: Value) -> bool:
