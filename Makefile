@@ -12,12 +12,13 @@ PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check
 SOURCES := $(wildcard csrc/*.c csrc/*.cpp csrc/*.h csrc/*.def) setup.py pyproject.toml
 SAY = @printf '\n==> %s\n'
 
-.PHONY: help demo test lint sweep fuzz cpython-tests bench build clean
+.PHONY: help demo test lint format sweep fuzz cpython-tests bench build clean
 
 help:
 	@echo "make demo    embed a hundred sentences eagerly and compiled, compare, and train a classifier head"
 	@echo "make test    linters, type checks and the whole test suite"
 	@echo "make lint    the linters and type checks alone"
+	@echo "make format  what the linters can mend by themselves"
 	@echo "make sweep   small models of the transformers library, each compared with eager"
 	@echo "make fuzz    FUZZ_PROGRAMS random programs, eager and captured; random programs of the machine"
 	@echo "make cpython-tests   CPython's own tests with every test method captured"
@@ -43,6 +44,11 @@ lint: $(VENV)/.core $(VENV)/.dev
 	@$(VENV)/bin/mypy
 	$(SAY) "import layers"
 	@$(VENV)/bin/lint-imports
+
+format: $(VENV)/.dev
+	$(SAY) "imports in order, C and C++ laid out"
+	@$(VENV)/bin/ruff check --fix --quiet --select I,F401 || true
+	@$(VENV)/bin/clang-format -i $(filter %.c %.cpp %.h,$(SOURCES))
 
 sweep: $(VENV)/.core $(VENV)/.dev
 	$(SAY) "sweep over transformers (about three minutes)"
