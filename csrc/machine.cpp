@@ -163,10 +163,18 @@ HOT(ON_ERROR) { return (void)m, a + 2; }
     HOT(name) { return m.status = FJ_EXIT, (void)a, nullptr; }
 EXIT(RETURN)
 EXIT(RETURN_AT)
-EXIT(LEAVE) EXIT(SLOTS) EXIT(SET_HANDLED) EXIT(ENTER) EXIT(NATIVE) EXIT(OPAQUE) EXIT(CALLEE) EXIT(RAISE) EXIT(BRANCH)
+EXIT(LEAVE)
+EXIT(SLOTS)
+EXIT(SET_HANDLED)
+EXIT(ENTER)
+EXIT(NATIVE)
+EXIT(OPAQUE)
+EXIT(CALLEE)
+EXIT(RAISE)
+EXIT(BRANCH)
 
-    // Runs from `at` until an op fails or an exit is reached; returns that instruction.
-    static const int32_t *loop(Run &m, const int32_t *at) {
+// Runs from `at` until an op fails or an exit is reached; returns that instruction.
+static const int32_t *loop(Run &m, const int32_t *at) {
     static const void *const labels[] = {
 #define FJ_OP(name, spec, doc) &&do_##name,
 #define FJ_OPAQUE(name, doc)
