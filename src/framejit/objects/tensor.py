@@ -180,7 +180,16 @@ def refuse(s: Services, real: torch.Tensor) -> None:
 
 
 def fake_of(trace: Trace, real: torch.Tensor) -> torch.Tensor:
-    """The fake tensor of a graph input; the common case, a leaf that is no view, is built by hand."""
+    """The fake tensor of a graph input: an inference tensor where the real one is, whatever mode is on."""
+    inference = real.is_inference()
+    if inference == torch.is_inference_mode_enabled():
+        return _fake_of(trace, real)
+    with torch.inference_mode(inference):
+        return _fake_of(trace, real)
+
+
+def _fake_of(trace: Trace, real: torch.Tensor) -> torch.Tensor:
+    """The common case, a leaf that is no view, is built by hand."""
     if real._is_view() or not real.is_leaf or real.storage_offset() or real.is_conj() or real.is_neg() or real.is_inference():
         return trace.fake_mode.from_tensor(real, static_shapes=True)
     meta = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype, device="meta", requires_grad=real.requires_grad)
