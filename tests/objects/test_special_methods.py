@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+
 import torch
 
 from support import check
@@ -60,3 +62,27 @@ def test_numbers_of_a_subclass_are_returned(x):
     number = OddNumber(4)
     number.name = "four"
     return x * number.real, number, number.name
+
+
+class Shout(str):
+    def __str__(self):
+        return "other"
+
+
+class Mode(str, enum.Enum):
+    FAST = "fast"
+
+
+class Odd(float):
+    def __float__(self):
+        return 0.5
+
+
+class Bits(bytes):
+    def __bytes__(self):
+        return b"other"
+
+
+@check(lambda: (torch.ones(2), Shout("a"), Odd(2.0), Bits(b"b")))
+def test_the_value_within_a_subclass(x, text, number, bits):
+    return x * 2, text == "a", text + "b", Mode.FAST == "fast", "fast" == Mode.FAST, {"fast": 1}.get(Mode.FAST), number * 2, bits + b"c", number == 2.0

@@ -130,6 +130,13 @@ class ConstantModel(ExactModel):
 VALUE = ("value",)  # field of a virtual instance of a user's subclass of an immutable type
 
 
+# What an instance of a subclass holds, whatever the subclass makes of __int__, __str__ and the like.
+PLAIN_VALUE: dict[type, Callable[[Any], Any]] = {
+    int: int.__index__, float: float.__float__, str: str.__str__, bytes: lambda obj: bytes.__getitem__(obj, slice(None)),
+    complex: complex.__pos__,
+}  # fmt: skip
+
+
 def unwrap(s: Services, v: Value) -> Value:
     """The plain constant within an instance of a subclass of int, float, str …; else the value itself."""
     v = s.force(v)
@@ -137,10 +144,9 @@ def unwrap(s: Services, v: Value) -> Value:
         found = s.heap.get(v, VALUE)
         return v if found is None else found
     if isinstance(v, Const) and type(v.obj) not in FOLDABLE and not is_foreign(v.obj):
-        base: Any
-        for base in (int, float, str, bytes, complex):
+        for base, plain in PLAIN_VALUE.items():
             if isinstance(v.obj, base):
-                return Const(base.__new__(base, v.obj) if base is not int else int.__index__(v.obj))
+                return Const(plain(v.obj))
     return v
 
 
