@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from framejit.core.errors import Raised
+from framejit.core.heap import MISSING
 from framejit.core.value import NONE, Ref, Value
 from framejit.interp.frame import Frame
 from framejit.interp.unwind import unwind
+from framejit.objects.generator import HANDLED
 from framejit.reasons import R
 
 if TYPE_CHECKING:
@@ -39,6 +41,9 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
         interp.unsupported(R.INLINE_TOO_DEEP)
     depth = len(interp.frames)
     interp.frames.append(frame)
+    own = heap.get(ref, HANDLED)
+    if own is not None and own is not MISSING:
+        interp.trace.trail.put(interp.state, "handled", own)
     if frame.instr.op == "RETURN_GENERATOR":  # not started: CPython resumes behind it
         frame.index += 1
     frame.stack.append(sent)
@@ -55,6 +60,9 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
         raise
     finally:
         interp.base = base
+        left = interp.state["handled"]
+        if left is not handled or own is not None:
+            heap.set(ref, HANDLED, MISSING if left is handled else left)
         interp.trace.trail.put(interp.state, "handled", handled)
         heap.set(ref, RUNNING, False)
     if heap.get(ref, DONE):

@@ -141,6 +141,19 @@ def _of_constants(s: Services, cls: type[BaseException], args: Sequence[Value]) 
     })  # fmt: skip
 
 
+def of_real(s: Services, real: BaseException) -> Value:
+    """A virtual exception with the arguments and attributes of one that C code raised during the capture."""
+    made = s.force(s.call(Const(type(real)), [s.wrap(arg) for arg in real.args]))
+    computed = s.heap.get(made, COMPUTED) if isinstance(made, Ref) else None  # type: ignore[arg-type]
+    if computed is not None:
+        for name, value in computed.items():
+            found = getattr(real, name, None)
+            if name != "__str__" and s.constant(value) != found:
+                s.heap.set(made, (name,), s.wrap(found))  # type: ignore[arg-type]
+        s.heap.set(made, COMPUTED, {**computed, "__str__": Const(str(real))})  # type: ignore[arg-type]
+    return note_raised(s, made)
+
+
 def text(s: Services, value: Ref, function: Any) -> Value:
     """repr or str of an exception whose class does not define it in Python."""
     if function is str and type_lookup(s, value.cls, "__str__") in COMPUTED_TEXT:
@@ -192,12 +205,14 @@ def make_raised(s: Services, value: Value, cause: Value | None) -> Value:
     return note_raised(s, raised)
 
 
-def note_raised(s: Services, raised: Value) -> Value:
-    """Chain a virtual exception to the one being handled, and remember where it was raised."""
+def note_raised(s: Services, raised: Value, handled: Value | None = None) -> Value:
+    """Chain a virtual exception to the one being handled (that of the running frame), and remember where it was raised."""
     if isinstance(raised, Ref) and raised.path is None:
         if raised_at(s.heap, raised) is None:
             s.heap.set(raised, RAISED, s.steps)  # type: ignore[attr-defined]
-        handled = s.state["handled"]  # type: ignore[attr-defined]
+        if handled is None:
+            handled = s.state["handled"]  # type: ignore[attr-defined]
+            assert handled is not None
         if not s.is_same(handled, NONE) and not s.is_same(handled, raised):
             _break_cycle(s, raised, handled)
             s.heap.set(raised, CONTEXT, handled)

@@ -17,6 +17,7 @@ from framejit.reasons import R
 from framejit.rules.registry import handler
 
 FRAME, DONE, FUNCTION, MADE = ("frame",), ("done",), ("function",), ("made",)
+HANDLED = ("handled",)  # the exception that the body was handling at its yield, if any
 
 
 def new(s: Services, frame: Any, code: types.CodeType) -> Ref:
@@ -117,14 +118,33 @@ def send(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 @handler(types.GeneratorType.throw, types.CoroutineType.throw)
 def throw(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if len(args) != 2:
-        return s.unsupported(R.GENERATOR_OPERATION, args[0], "throw with three arguments")
+    if not 2 <= len(args) <= 4:
+        return s.unsupported(R.GENERATOR_OPERATION, args[0], "arguments of throw")
     v = s.force(args[0])
     if not is_symbolic(s, v):
         return s.unsupported(R.GENERATOR_OPERATION, v, "throw")
     message = "exceptions must be classes or instances deriving from BaseException"
-    raised = exception.note_raised(s, exception.instantiate(s, args[1], message))
-    return advance(s, v, NONE, raised)
+    raised = exception.instantiate(s, _thrown(s, v, args[1:]), message)
+    return advance(s, v, NONE, exception.note_raised(s, raised, _own(s, v)))
+
+
+def _own(s: Services, v: Value) -> Value:
+    """The exception that the suspended body handles: what is thrown into it happens while that is handled."""
+    found = s.heap.get(v, HANDLED)  # type: ignore[arg-type]
+    return NONE if found is None or found is MISSING else found
+
+
+def _thrown(s: Services, v: Value, args: list[Value]) -> Value:
+    """The exception that the older form `throw(class, value, traceback)` means."""
+    kind, value, trace = (s.force(arg) for arg in (*args, NONE, NONE)[:3])
+    if trace.cls is not type(None) and not (isinstance(trace, Ref) and s.heap.get(trace, ("of",)) is value):
+        return s.unsupported(R.GENERATOR_OPERATION, v, "throw with another traceback")
+    if not (isinstance(kind, Const) and isinstance(kind.obj, type)):
+        return kind if value.cls is type(None) else s.raise_error(TypeError, "instance exception may not have a separate value")
+    if issubclass(value.cls, kind.obj):
+        return value
+    arguments = [] if value.cls is type(None) else s.unpack(value) if value.cls is tuple else [value]
+    return s.call(kind, arguments)
 
 
 @handler(types.GeneratorType.close, types.CoroutineType.close)
@@ -138,7 +158,7 @@ def close(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
         s.heap.set(v, FRAME, None)
         s.heap.set(v, DONE, True)
         return NONE
-    raised = exception.note_raised(s, s.force(s.call(Const(GeneratorExit))))
+    raised = exception.note_raised(s, s.force(s.call(Const(GeneratorExit))), _own(s, v))
     try:
         item = s.resume_generator(v, NONE, raised)
     except Raised as error:

@@ -158,7 +158,7 @@ def get_descriptor(s: Services, v: Value, name: str, found: Any) -> Value | Pend
     """Ask a data descriptor of v's class."""
     if isinstance(found, property):
         if found.fget is None:
-            return _no_attribute(s, f"property '{name}' of '{type_name(v.cls)}' object has no getter")
+            return _property_error(s, found, v, property.__get__)
         return s.tail_call(captured(s, found.fget), [v])
     if isinstance(found, types.MemberDescriptorType) and isinstance(v, Ref):
         return _read_slot(s, v, name, found)
@@ -177,6 +177,20 @@ def get_descriptor(s: Services, v: Value, name: str, found: Any) -> Value | Pend
     if isinstance(getter, types.FunctionType):
         return s.tail_call(Const(getter), [s.input(s.trace.roots.const(found), found), v, Const(v.cls)])
     return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, name)
+
+
+def _set_nothing(found: property, obj: Any) -> None:
+    property.__set__(found, obj, None)
+
+
+def _property_error(s: Services, found: property, v: Value, use: Callable[[property, Any], Any]) -> Value:
+    """The AttributeError of a property without the function that is needed: only C code knows the property's name."""
+    nobody = type(v.cls.__name__, (), {"__qualname__": v.cls.__qualname__})()
+    try:
+        use(found, nobody)
+    except AttributeError as error:
+        return _no_attribute(s, error.args[0])
+    return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, "property")
 
 
 def _read_slot(s: Services, v: Ref, name: str, found: Any) -> Value:
@@ -405,7 +419,7 @@ def _store_descriptor(s: Services, v: Value, name: str, found: Any, new: Value |
     if isinstance(found, property):
         setter = found.fset if new is not None else found.fdel
         if setter is None:
-            _no_attribute(s, f"property '{name}' of '{type_name(v.cls)}' object has no {'setter' if new is not None else 'deleter'}")
+            _property_error(s, found, v, property.__delete__ if new is None else _set_nothing)
         s.call(captured(s, setter), [v] if new is None else [v, new])
         return
     if isinstance(found, types.MemberDescriptorType) and isinstance(v, Ref):
@@ -431,7 +445,9 @@ def text(s: Services, value: Value, function: Callable[[Any], str]) -> Value:
     shown = getattr(model_of(value.cls), "text", None)
     if shown is not None:
         return shown(s, value, function)
-    found = type_lookup(s, value.cls, "__repr__")
+    found = type_lookup(s, value.cls, "__str__")
+    if function is repr or found is object.__str__:
+        found = type_lookup(s, value.cls, "__repr__")
     if found is object.__repr__:
         return s.unsupported(R.OPAQUE_OPERATION, value, function.__name__)
     return s.call(Const(found), [value])
