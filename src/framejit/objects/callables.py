@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import operator
 from collections.abc import Sequence
@@ -75,6 +76,13 @@ class ConstantCallable(Model):
 
     def hash_key(self, s: Services, v: Value) -> Any:
         return s.constant(v)
+
+
+@model(contextvars.ContextVar)
+class ContextVariableModel(ConstantCallable):
+    """Context variables: their values are guarded where they are read."""
+
+    __slots__ = ()
 
 
 @model(operator.itemgetter)

@@ -98,7 +98,13 @@ def dict_setdefault(s: Services, self: Value, key: Value, default: Value | None)
 
 @method(OrderedDict.setdefault, "key default=")
 def ordered_setdefault(s: Services, self: Value, key: Value, default: Value | None) -> Value:
-    return dict_setdefault(s, self, key, default)
+    if s.type_lookup(self.cls, "__setitem__") is OrderedDict.__setitem__:
+        return dict_setdefault(s, self, key, default)
+    assert isinstance(self, Ref)
+    if s.truth(s.contains(self, key)):
+        return s.getitem(self, key)
+    s.setitem(self, key, default or NONE)
+    return default or NONE
 
 
 @method(dict.pop, "key default= /")

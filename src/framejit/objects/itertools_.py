@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -278,6 +279,52 @@ def _zip_longest(s: Services, ref: Ref) -> Value | None:
             item = field(s, ref, "fill")
         items.append(item)
     return Pack(tuple, tuple(items)) if items and any(source is not NONE for source in sources) else None
+
+
+# -- tee: the copies share a list of what they have read, and a root from which the real ones are copied ----------------------
+
+Tee = type(itertools.tee(())[0])
+
+
+def make_tee(read: Any, source: Any) -> Any:
+    """A tee iterator at the first item of what was read already."""
+    return itertools.tee(itertools.chain(read, source), 1)[0]
+
+
+def copied_tee(root: Any, index: int) -> Any:
+    """A tee iterator that shares the root's items and stands at `index`."""
+    return advanced(copy.copy(root), index)
+
+
+def _tee_rebuild(get: Field) -> tuple[Any, list[Value]]:
+    if get("root") is None:
+        return make_tee, [get("read"), get("source")]
+    return copied_tee, [get("root"), get("index")]
+
+
+@iterator(Tee, _tee_rebuild)
+def _tee(s: Services, ref: Ref) -> Value | None:
+    root, index = field(s, ref, "root"), number(s, ref, "index")
+    read = field(s, root, "read").items
+    if index == len(read):
+        item = next_or_none(s, field(s, root, "source"))
+        if item is None:
+            return None
+        read = (*field(s, root, "read").items, item)
+        put(s, root, "read", Pack(tuple, read))
+    put(s, ref, "index", Const(index + 1))
+    return read[index]  # type: ignore[no-any-return]
+
+
+def make_tees(s: Services, source: Value, count: int) -> list[Value]:
+    """`itertools.tee(source, count)`; a tee iterator is copied instead of wrapped."""
+    first: list[Value] = []
+    index: Value = Const(0)
+    if isinstance(source, Ref) and source.cls is Tee and source.virtual:
+        root, index, first = field(s, source, "root"), field(s, source, "index"), [source]
+    else:
+        root = s.heap.new(Tee, {("read",): Pack(tuple, ()), ("source",): source})
+    return [*first, *(s.heap.new(Tee, {("root",): root, ("index",): index}) for _ in range(count - len(first)))][:count]
 
 
 # -- combinations: the places are known at once, the items are taken from pools --------------------------------------------

@@ -15,6 +15,7 @@ from framejit.core.value import FALSE, NONE, TRUE, Const, Node, Number, Pack, Re
 from framejit.objects import object_
 from framejit.objects.dict_ import full, hash_key, key_in, store
 from framejit.objects.exact import type_name
+from framejit.objects.fold import unwrap
 from framejit.objects.model import model_of
 from framejit.objects.object_ import (
     BINARY_NAMES,
@@ -487,6 +488,8 @@ def format_(s: Services, value: Value, conversion: str, spec: Value | None) -> V
     if slot is not None:
         return s.call(slot, [spec_value])
     text = s.constant(spec_value)
+    if isinstance(value, Ref) and (text or (user_slot(s, value, "__str__") is None and user_slot(s, value, "__repr__") is None)):
+        value = unwrap(s, value)
     if not text and not isinstance(value, Const):
         if isinstance(value, Number):
             return Const(format(s.constant(value)))

@@ -55,8 +55,8 @@ class StringModel(ConstantModel):
             elif not isinstance(s.type_lookup(right.cls, "__radd__"), FunctionType):
                 s.raise_error(TypeError, f"can't concat {type_name(right.cls)} to bytes")
             return None
-        if symbol.removesuffix("=") == "*" and not s.is_constant(right) and isinstance(right, Value) and issubclass(right.cls, int):
-            right = Const(s.constant(right))
+        if symbol.removesuffix("=") == "*" and issubclass(right.cls, int):
+            right = Const(constant(s, right))
         return fold.binary(s, symbol, unwrap(s, left), unwrap(s, right))
 
 

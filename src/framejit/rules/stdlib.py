@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import _string
 import _thread
 import bisect
 import cmath
 import collections
+import contextvars
 import copy
 import functools
 import heapq
@@ -13,8 +15,10 @@ import itertools
 import math
 import operator
 import os
+import posix
 import random
 import re
+import struct
 import sys
 import time
 import types
@@ -236,7 +240,10 @@ def _new(s: Services, kind: type, **fields: Any) -> Value:
 
 @takes(itertools.count, "start= step=")
 def count(s: Services, start: Value | None, step: Value | None) -> Value:
-    return _new(s, itertools.count, value=start or Const(0), step=step or Const(1))
+    value = Const(0) if start is None else s.force(start)
+    if value.cls is bool and (step is None or (s.force(step).cls in (int, bool) and s.constant(step) == 1)):
+        value = Const(int(s.constant(value)))  # CPython counts in a machine word then
+    return _new(s, itertools.count, value=value, step=step or Const(1))
 
 
 @takes(itertools.repeat, "object times=")
@@ -317,6 +324,14 @@ def zip_longest(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Val
         return wrong_arguments(s, itertools.zip_longest, args, kwargs)
     sources = Pack(tuple, tuple(s.iter(arg) for arg in args))
     return _new(s, itertools.zip_longest, sources=sources, fill=kwargs.get("fillvalue", NONE))
+
+
+@takes(itertools.tee, "iterable n= /")
+def tee(s: Services, iterable: Value, n: Value | None) -> Value:
+    count = 2 if n is None else slice_.index(s, n)
+    if count < 0:
+        s.raise_error(ValueError, "n must be >= 0")
+    return Pack(tuple, tuple(itertools_.make_tees(s, s.iter(iterable), count)))
 
 
 @takes(itertools.groupby, "iterable key=")
@@ -526,6 +541,55 @@ def fspath(s: Services, path: Value) -> Value:
     if method is None:
         return s.raise_error(TypeError, f"expected str, bytes or os.PathLike object, not {type_name(v.cls)}")
     return s.call(method)
+
+
+# -- small C functions that are pure, or whose answer is guarded ----------------------------------------------------------------
+
+pure((struct.pack, struct.unpack, struct.calcsize, struct.unpack_from, posix._path_normpath))  # type: ignore[attr-defined]
+
+
+@takes(_string.formatter_parser, "text /")
+def formatter_parser(s: Services, text: Value) -> Value:
+    return s.iter(s.wrap(tuple(_string.formatter_parser(s.constant(text)))))
+
+
+@takes(_string.formatter_field_name_split, "text /")
+def field_name_split(s: Services, text: Value) -> Value:
+    first, rest = _string.formatter_field_name_split(s.constant(text))
+    return Pack(tuple, (s.wrap(first), s.iter(s.wrap(tuple(rest)))))
+
+
+class HoldsValue:
+    """Predicate: the context variable has this very value now."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __call__(self, variable: Any) -> bool:
+        return variable.get(MISSING) is self.value
+
+    def __repr__(self) -> str:
+        return f"holds {self.value!r}"
+
+
+@takes(contextvars.ContextVar.get, "self default= /")
+def read_context(s: Services, variable: Value, default: Value | None) -> Value:
+    v = s.force(variable)
+    if not isinstance(v, Const):
+        return s.unsupported(R.OPAQUE_CALL, contextvars.ContextVar.get)
+    found = v.obj.get(MISSING)
+    s.guard(v.path or s.trace.roots.const(v.obj), "PY", HoldsValue(found))
+    if found is not MISSING:
+        return s.input(s.trace.roots.const(found), found)
+    if default is not None:
+        return default
+    try:
+        found = v.obj.get()  # the variable's own default
+    except LookupError:
+        return s.raise_error(LookupError, v)
+    return s.input(s.trace.roots.const(found), found)
 
 
 # -- the world outside ------------------------------------------------------------------------------------------------------------
