@@ -94,10 +94,13 @@ def compare(source: str, plan: Plan) -> Result:
     """Run the program by the plan in both ways."""
     eager_world, world = World(source), World(source)
     framejit.reset()
-    breaks: list[Any] = []
-    captured: list[Any] = []
+    breaks: list[str] = []
+    captured: list[int] = []
     events = framejit.events
-    unsubscribe = [events.subscribe(breaks.append, events.Break), events.subscribe(captured.append, events.CaptureEnd)]
+    unsubscribe = [  # events hold the captured values, which are not to live longer
+        events.subscribe(lambda event: breaks.append(f"{event.reason.id}: {event.guilty}: {event.detail}"), events.Break),
+        events.subscribe(lambda event: captured.append(event.pc), events.CaptureEnd),
+    ]
     first = -1
     raised = False
     text = ""
@@ -119,5 +122,4 @@ def compare(source: str, plan: Plan) -> Result:
     finally:
         for stop in unsubscribe:
             stop()
-    reasons = tuple(f"{event.reason.id}: {event.guilty}: {event.detail}" for event in breaks[: max(first, 0)])
-    return Result(text, first, reasons, raised)
+    return Result(text, first, tuple(breaks[: max(first, 0)]), raised)

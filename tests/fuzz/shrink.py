@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import time
 from collections.abc import Callable, Iterator
 
@@ -11,108 +10,108 @@ Fails = Callable[[str], bool]
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
-def _blocks(tree: ast.AST) -> Iterator[tuple[ast.AST, str]]:
-    for node in ast.walk(tree):
-        for field in BLOCKS:
-            if isinstance(getattr(node, field, None), list) and getattr(node, field):
-                yield node, field
+class Shrinker:
+    """Edits one tree in place and takes back what makes the failure go away."""
 
+    def __init__(self, source: str, fails: Fails, seconds: float) -> None:
+        self.tree = ast.parse(source)
+        self.fails, self.end = fails, time.monotonic() + seconds
+        self.tried: set[str] = set()
+        self.source = source
 
-def _edits(tree: ast.AST) -> Iterator[Callable[[ast.AST], bool]]:
-    """Edits of a copy of the tree, by position; each says whether it applied."""
-    blocks = list(_blocks(tree))
-    for number in range(len(blocks)):
-        node, field = blocks[number]
-        length = len(getattr(node, field))
-        size = length
-        while size >= 1:
-            for start in range(length - size, -1, -size):
-                yield lambda other, n=number, s=start, k=size: _remove(other, n, s, k)
-            size //= 2
-        for index in range(length):
-            yield lambda other, n=number, i=index: _hoist(other, n, i)
-    expressions = sum(1 for _ in _expressions(tree))
-    for number in range(expressions):
-        for choice in range(6):
-            yield lambda other, n=number, c=choice: _simplify(other, n, c)
+    def run(self) -> str:
+        """The smallest program found in time."""
+        before = None
+        while before != self.source and self.left():
+            before = self.source
+            for change in (self.remove, self.hoist, self.simplify):
+                change()
+        return self.source
 
+    def left(self) -> bool:
+        """Whether there is time for another try."""
+        return time.monotonic() < self.end
 
-def _remove(tree: ast.AST, number: int, start: int, size: int) -> bool:
-    node, field = list(_blocks(tree))[number]
-    block = getattr(node, field)
-    if all(isinstance(item, ast.Pass) for item in block[start : start + size]):
+    def attempt(self, undo: Callable[[], None]) -> bool:
+        """Keep the edit just made if the program still fails, else undo it."""
+        try:
+            text = ast.unparse(ast.fix_missing_locations(self.tree))
+            compile(text, "<fuzz>", "exec")
+        except (SyntaxError, ValueError, AttributeError, TypeError, IndexError):
+            text = self.source
+        if len(text) < len(self.source) and text not in self.tried and self.left():
+            self.tried.add(text)
+            if self.fails(text):
+                self.source = text
+                return True
+        undo()
         return False
-    del block[start : start + size]
-    if not block and field == "body":
-        block.append(ast.Pass())
-    if isinstance(node, ast.Try) and not node.handlers and not node.finalbody:
-        return False
-    return True
 
+    def blocks(self) -> list[tuple[ast.AST, str]]:
+        """All blocks, the longest first."""
+        found = [(node, field) for node in ast.walk(self.tree) for field in BLOCKS if isinstance(getattr(node, field, None), list)]
+        return sorted(found, key=lambda entry: -sum(1 for item in getattr(*entry) for _ in ast.walk(item)) * (not isinstance(entry[0], ast.Module)))
 
-def _hoist(tree: ast.AST, number: int, index: int) -> bool:
-    node, field = list(_blocks(tree))[number]
-    block = getattr(node, field)
-    item = block[index]
-    inner = [line for name in ("body", "orelse", "finalbody") for line in getattr(item, name, [])]
-    if field in ("handlers", "cases") or not inner or isinstance(item, (ast.FunctionDef, ast.ClassDef)):
-        return False
-    block[index : index + 1] = inner
-    return True
+    def remove(self) -> None:
+        """Remove runs of statements, long ones first."""
+        for node, field in self.blocks():
+            if not any(entry is node for entry in ast.walk(self.tree)):
+                continue
+            block = getattr(node, field)
+            size = len(block)
+            while size and self.left():
+                for start in range(max(len(block) - size, 0), -1, -size):
+                    old = list(block)
+                    del block[start : start + size]
+                    if not block and field == "body":
+                        block.append(ast.Pass())
+                    self.attempt(lambda block=block, old=old: block.__setitem__(slice(None), old))  # type: ignore[misc]
+                size //= 2
 
+    def hoist(self) -> None:
+        """Put the statements of a block in the place of the statement that holds it."""
+        for node, field in self.blocks():
+            block = getattr(node, field)
+            for index in range(len(block) - 1, -1, -1):
+                item = block[index]
+                inner = [line for name in ("body", "orelse", "finalbody") for line in getattr(item, name, [])]
+                if field in ("handlers", "cases") or not inner or isinstance(item, (ast.FunctionDef, ast.ClassDef, ast.Lambda)):
+                    continue
+                block[index : index + 1] = inner
+                self.attempt(lambda b=block, i=index, n=len(inner), item=item: b.__setitem__(slice(i, i + n), [item]))  # type: ignore[misc]
 
-def _expressions(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:
-    for node in ast.walk(tree):
-        for field, value in ast.iter_fields(node):
-            if isinstance(value, ast.expr) and not isinstance(value, (ast.Constant, ast.Name)):
-                yield node, field, None
-            elif isinstance(value, list):
-                for index, item in enumerate(value):
-                    if isinstance(item, ast.expr) and not isinstance(item, ast.Constant):
-                        yield node, field, index
+    def simplify(self) -> None:
+        """Put a part or a literal in the place of an expression."""
+        for node, field, index in list(self.expressions()):
+            holder = getattr(node, field)
+            value = holder if index is None else holder[index] if index < len(holder) else None
+            if value is None or not isinstance(getattr(value, "ctx", ast.Load()), ast.Load) or not self.left():
+                continue
+            parts = [child for child in ast.iter_child_nodes(value) if isinstance(child, ast.expr)]
+            for new in [ast.Constant(1), *parts[:4]]:
+                self._put(node, field, index, new)
+                if self.attempt(lambda n=node, f=field, i=index, v=value: self._put(n, f, i, v)):  # type: ignore[misc]
+                    break
 
+    @staticmethod
+    def _put(node: ast.AST, field: str, index: int | None, value: ast.AST) -> None:
+        if index is None:
+            setattr(node, field, value)
+        else:
+            getattr(node, field)[index] = value
 
-def _simplify(tree: ast.AST, number: int, choice: int) -> bool:
-    node, field, index = list(_expressions(tree))[number]
-    value = getattr(node, field) if index is None else getattr(node, field)[index]
-    if not isinstance(getattr(value, "ctx", ast.Load()), ast.Load):
-        return False
-    children = [child for child in ast.iter_child_nodes(value) if isinstance(child, ast.expr)]
-    options: list[ast.expr | None] = [None if index is not None else ast.Constant(1), *children[:4], ast.Constant(1)]
-    if choice >= len(options):
-        return False
-    new = options[choice]
-    if new is None:
-        del getattr(node, field)[index]
-    elif index is None:
-        setattr(node, field, new)
-    else:
-        getattr(node, field)[index] = new
-    return True
+    def expressions(self) -> Iterator[tuple[ast.AST, str, int | None]]:
+        """All places of expressions that are more than a name."""
+        for node in ast.walk(self.tree):
+            for field, value in ast.iter_fields(node):
+                if isinstance(value, ast.expr) and not isinstance(value, (ast.Constant, ast.Name)):
+                    yield node, field, None
+                elif isinstance(value, list):
+                    for index, item in enumerate(value):
+                        if isinstance(item, ast.expr) and not isinstance(item, (ast.Constant, ast.Name)):
+                            yield node, field, index
 
 
 def shrink(source: str, fails: Fails, seconds: float) -> str:
     """A smaller program for which `fails` holds, looked for during so many seconds."""
-    end = time.monotonic() + seconds
-    tried = set()
-    changed = True
-    while changed and time.monotonic() < end:
-        changed = False
-        tree = ast.parse(source)
-        for edit in _edits(tree):
-            if time.monotonic() > end:
-                break
-            other = copy.deepcopy(tree)
-            try:
-                if not edit(other):
-                    continue
-                text = ast.unparse(ast.fix_missing_locations(other))
-                compile(text, "<fuzz>", "exec")
-            except (IndexError, SyntaxError, ValueError, AttributeError, TypeError):
-                continue
-            if text in tried or len(text) >= len(source):
-                continue
-            tried.add(text)
-            if fails(text):
-                source, tree, changed = text, other, True
-    return source
+    return Shrinker(source, fails, seconds).run()

@@ -6,6 +6,7 @@ import argparse
 import faulthandler
 import json
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -39,13 +40,10 @@ def kind(text: str) -> str:
     if not lines:
         return ""
     if lines[0].startswith("call "):
-        eager, captured = lines[1], lines[2]
-        if "error = InternalError" in captured:
-            return "InternalError" + next((line for line in lines[4:] if "InternalError" in line), "")[-60:]
-        return " / ".join(
-            line.split("=")[0].split("[")[0].split(" is ")[0].split(".")[0] + line.split("=")[-1][:14] * ("error" in line)
-            for line in (eager, captured)
-        )
+        internal = [line for line in lines if "InternalError" in line or "was rejected" in line or "was captured" in line]
+        if internal:
+            return "InternalError"
+        return " / ".join(re.split(r"[=\[.:]| has | is ", line)[0] for line in lines[1:3])
     return lines[0][:40]
 
 
@@ -77,6 +75,13 @@ def reproduce(seed: int, name: str, seconds: float) -> None:
         print("no difference")
         return
     wanted = kind(text)
+    call = re.match(r"call (\d+), arguments (\d+)", text)
+    if call is not None:
+        last = int(call[1])
+        for variants in (plan.variants[last : last + 1], plan.variants[last - 1 : last + 1], plan.variants[: last + 1]):
+            if kind(forked(source, plan._replace(variants=variants))) == wanted:
+                plan = plan._replace(variants=variants)
+                break
     if seconds:
         source = shrink(source, lambda other: kind(forked(other, plan)) == wanted, seconds)
     print(f"--- seed {seed}, plan {plan}\n{source}\n--- {forked(source, plan)}")

@@ -8,7 +8,7 @@ import types
 from typing import Any
 
 from framejit.core.heap import MISSING
-from framejit.core.path import Path
+from framejit.core.path import MEMBER, Path
 from framejit.core.services import Pending, Services
 from framejit.core.state import Result
 from framejit.core.value import Const, Pack, Ref, Value, bool_const
@@ -214,6 +214,21 @@ def super_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not issubclass(owner, s.constant(cls)):
         return s.raise_error(TypeError, "super(type, obj): obj must be an instance or subtype of type")
     return Pack(super, (cls, receiver, Const(owner)))
+
+
+SUPER_PARTS = tuple(vars(super)[name] for name in ("__thisclass__", "__self__", "__self_class__"))
+
+
+@model(super)
+class SuperModel(Model):
+    """Bound super objects: (class, self, class of self)."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        s.guard(path, "TYPE", super)
+        parts = tuple(s.force(s.input(path.to(MEMBER, part), part.__get__(real))) for part in SUPER_PARTS)
+        return Pack(super, parts, path)
 
 
 def is_instance(s: Services, value: Value, kind: Value) -> bool:
