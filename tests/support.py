@@ -124,4 +124,72 @@ def _compare(function: Callable[..., Any], compiled: Callable[..., Any], make: C
     assert random.getstate() == eager_random[1], "Python's random state differs"
 
 
-__all__ = ["Counter", "check", "copy", "same"]
+
+def program(*backends: str, tolerance: float = 0.0) -> Callable[[Callable[..., Any]], Callable[[], None]]:
+    """Make a test of a whole program `f(compiled)`: run with `compiled` doing nothing, then with it compiling, it must give the same.
+
+    Beside values, the gradients and the aliasing of all tensors in the result are compared, torch's modes and the random state.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[[], None]:
+        @functools.wraps(function)
+        def test() -> None:
+            expected = _observed(function, lambda target: target)
+            for backend in backends or ("eager", "aot_eager"):
+                framejit.reset()
+                with framejit.config.patch(strict=True):
+                    found = _observed(function, functools.partial(framejit.compile, backend=backend))
+                exact = tolerance if backend == "eager" else max(tolerance, 1e-5)
+                assert len(found) == len(expected), f"{backend}: {len(found)} facts, not {len(expected)}"
+                for one, other in zip(found, expected, strict=True):
+                    if isinstance(one[-1], torch.Tensor) and isinstance(other[-1], torch.Tensor):
+                        torch.testing.assert_close(one[-1], other[-1], rtol=exact, atol=exact, equal_nan=True)
+                    else:
+                        assert one == other, f"{backend}: {one} is not {other}"
+
+        del test.__wrapped__
+        return test
+
+    return decorate
+
+
+def _observed(function: Callable[..., Any], compiled: Callable[..., Any]) -> list[tuple[Any, ...]]:
+    torch.manual_seed(0)
+    random.seed(0)
+    facts: list[tuple[Any, ...]] = []
+    result = function(compiled)
+    _describe(result, "result", {}, facts)
+    modes = torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.get_default_dtype(), torch.is_autocast_enabled("cpu")
+    return [*facts, ("modes", modes), ("random", random.getstate()), ("random", torch.get_rng_state())]
+
+
+def _describe(value: Any, where: str, seen: dict[Any, str], facts: list[tuple[Any, ...]]) -> None:
+    """Append what can be seen of a value; tensors seen before and shared storages are told by where they were first met."""
+    if isinstance(value, torch.Tensor):
+        first = seen.setdefault(id(value), where)
+        storage = seen.setdefault(("storage", value.untyped_storage()._cdata), where) if value.layout is torch.strided else ""
+        layout = (value.stride(), value.storage_offset()) if value.layout is torch.strided else value.layout
+        flags = value.requires_grad, value.is_leaf, value.grad_fn is None, value.is_inference(), value.is_conj(), value.is_neg()
+        facts.append((where, first, storage, type(value).__name__, value.dtype, value.shape, layout, flags))
+        if first == where:
+            facts.append((where, value.detach().clone()))
+            if value.is_leaf and value.grad is not None:
+                _describe(value.grad, where + ".grad", seen, facts)
+    elif isinstance(value, torch.nn.Module):
+        _describe(value.state_dict(keep_vars=True), where, seen, facts)
+    elif isinstance(value, dict):
+        facts.append((where, type(value).__name__, list(value)))
+        for key, item in value.items():
+            _describe(item, f"{where}[{key!r}]", seen, facts)
+    elif isinstance(value, (list, tuple)):
+        facts.append((where, type(value).__name__, len(value)))
+        for index, item in enumerate(value):
+            _describe(item, f"{where}[{index}]", seen, facts)
+    elif hasattr(value, "__dict__") and not isinstance(value, (type, types.FunctionType)):
+        facts.append((where, type(value).__name__))
+        _describe(vars(value), where, seen, facts)
+    else:
+        facts.append((where, type(value).__name__, repr(value)))
+
+
+__all__ = ["Counter", "check", "copy", "program", "same"]

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.fx
+from torch._subclasses import fake_tensor
 from torch.utils import checkpoint
 
 from framejit import _C, crash, dynamic, files, interp, objects, replay, rules
@@ -58,6 +59,15 @@ MODE_NATIVE, MODE_OFF = 1, 2
 RETRACES = 32  # how often one capture may start over
 IDLE_REGIONS = 24  # so many regions without an operator, and none with, mean that the code computes no tensors
 
+
+IN_ORDER: dict[str, Any] = {"backend": "eager", "mode": None, "options": ()}
+"""The configuration for graphs whose operators are run one after the other."""
+
+# What AOTAutograd meets in backward formulas, such as those of sparse gradients, though the operators themselves are traceable.
+UNTRACEABLE = (
+    fake_tensor.DynamicOutputShapeException, fake_tensor.DataDependentOutputException,
+    fake_tensor.UnsupportedFakeTensorException, fake_tensor.UnsupportedOperatorException,
+)  # fmt: skip
 
 CALLER_VARIANTS = 3  # with so many regions at one place, a new one ends with its frame, whoever waits for it
 
@@ -382,13 +392,20 @@ class Attempt:
         if trace.flags.get("mutates_inputs") and options.backend != "eager":
             tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
             if _share_memory(tensors):  # what a mutation does to the others, only running the operators in order tells
-                options = replace(options, backend="eager", mode=None, options=())
+                options = replace(options, **IN_ORDER)
             elif len(tensors) > 1:
                 paths = lowering.tensors
                 changed = [entry.path for entry in lowering.inputs if entry.node.meta.get("mutated")] or paths
                 lowering.add_guards([Guard(None, "NO_OVERLAP", (len(changed), tuple(dict.fromkeys([*changed, *paths]))))])
         began = time.perf_counter()
-        compiled = compile_graph(options, module, inputs, self.id, trace.fake_mode)
+        try:
+            compiled = compile_graph(options, module, inputs, self.id, trace.fake_mode)
+        except BackendError as error:
+            if options.fullgraph or not isinstance(error.__cause__, UNTRACEABLE):
+                raise
+            detail = f"the backend cannot trace this graph, which runs operator by operator: {error.__cause__}"
+            emit(Fallback(self.id, self.code, self.pc, R.UNSUPPORTED_OPERATOR, detail))
+            compiled = compile_graph(replace(options, **IN_ORDER), module, inputs, self.id, trace.fake_mode)
         self.backend_seconds += time.perf_counter() - began
         for node in module.graph.nodes:
             node.meta.pop("where", None)  # it holds user code, and the region of user code holds the graph
