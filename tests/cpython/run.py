@@ -1,6 +1,6 @@
 """CPython's own tests with every test method captured, against the same tests run plainly: `make cpython-tests`.
 
-Writes docs/cpython-tests.md when every module was run; exits with 1 where an outcome differs that is not listed.
+Writes docs/cpython-tests.md when there are results of every module (see --save); exits with 1 where an outcome differs that is not listed.
 """
 
 from __future__ import annotations
@@ -203,23 +203,25 @@ def main() -> int:
     parser.add_argument("--strict", action="store_true", help="errors inside framejit are raised")
     parser.add_argument("--verbose", action="store_true", help="show what differs, and the output of children that died")
     parser.add_argument("--histogram", type=int, default=0, metavar="N", help="show the N most frequent break reasons")
-    parser.add_argument("--save", help="write all results to this JSON file")
+    parser.add_argument("--save", help="keep all results in this JSON file; those of modules that are not run now stay there")
     options = parser.parse_args()
     names = options.modules or MODULES
+    saved = Path(options.save) if options.save else None
+    rows = json.loads(saved.read_text()) if saved is not None and saved.exists() else {}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         modules = []
         for module in pool.map(lambda name: run_module(name, options), names):
             modules.append(module)
             print(table([module])[2], flush=True)
-            if options.save:
-                rows = {one.name: {"plain": one.plain, "captured": one.captured} for one in modules}
-                Path(options.save).write_text(json.dumps(rows))
+            rows[module.name] = {"plain": module.plain, "captured": module.captured}
+            if saved is not None:
+                saved.write_text(json.dumps(rows))
     print("\n".join(table(modules)))
     print("\n".join(differences(modules)))
     if options.histogram:
         print("\n".join(histogram(modules, options.histogram)))
-    if not options.modules and not options.only:
-        PAGE.write_text(page(modules))
+    if set(MODULES) <= set(rows) and not options.only:
+        PAGE.write_text(page([Module(name, rows[name]["plain"], rows[name]["captured"]) for name in MODULES]))
     return 1 if any(module.unlisted() for module in modules) else 0
 
 
