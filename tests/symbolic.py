@@ -15,6 +15,7 @@ from framejit.core.value import Const, Lazy, Node, Number, Pack, Ref, Value
 from framejit.interp import ops, ops_calls  # noqa: F401 - the handlers of instructions
 from framejit.interp.machine import Interpreter, Start
 from framejit.objects import dict_view
+from framejit.objects.fold import VALUE
 from framejit.objects.rebuild import REBUILDERS, rebuild
 from framejit.rules import builtins_, slots, stdlib  # noqa: F401 - the tables of callables
 
@@ -76,6 +77,8 @@ class Realizer:
             real = cls(maxlen=None if most is None else most.obj)
         elif issubclass(cls, defaultdict):
             real = cls(self.value(fields.get(defaultdict.default_factory, Const(None))))
+        elif VALUE in fields:
+            real = cls.__new__(cls, self.value(fields[VALUE]))
         else:
             real = cls.__new__(cls) if not issubclass(cls, BaseException) else cls(*self.value(self.interp.getattr(v, "args")))
         self.made[id(v)] = real

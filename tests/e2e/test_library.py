@@ -12,7 +12,7 @@ import framejit
 from support import Counter
 from symbolic import describe
 
-MODULES = ("objects.test_sequences", "objects.test_mappings", "objects.test_iterators", "rules.test_builtins", "rules.test_stdlib")
+MODULES = ("objects.test_sequences", "objects.test_mappings", "objects.test_iterators", "objects.test_subclasses", "rules.test_builtins", "rules.test_stdlib")
 PROGRAMS = [program for name in MODULES for program in importlib.import_module(name).PROGRAMS]
 
 

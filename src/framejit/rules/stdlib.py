@@ -12,6 +12,7 @@ import copy
 import functools
 import heapq
 import itertools
+import json
 import math
 import operator
 import os
@@ -32,7 +33,7 @@ from framejit.lib import functools_ as lib_functools
 from framejit.lib import pure as lib_pure
 from framejit.objects import callables, dict_, itertools_, number, slice_
 from framejit.objects.exact import type_name
-from framejit.objects.fold import FOLDABLE, ConstantModel, fold, run, unwrap
+from framejit.objects.fold import FOLDABLE, ConstantModel, fold, run, snapshot, unwrap
 from framejit.objects.model import model
 from framejit.objects.protocol import next_or_none
 from framejit.reasons import R
@@ -546,6 +547,17 @@ def fspath(s: Services, path: Value) -> Value:
 # -- small C functions that are pure, or whose answer is guarded ----------------------------------------------------------------
 
 pure((struct.pack, struct.unpack, struct.calcsize, struct.unpack_from, posix._path_normpath))  # type: ignore[attr-defined]
+
+
+def _of_json(function: Any) -> None:
+    @handler(function)
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """Of text and plain containers of constants; objects and hooks are left to CPython."""
+        return run(s, function, *(snapshot(s, arg) for arg in args), **{name: s.constant(arg) for name, arg in kwargs.items()})
+
+
+_of_json(json.loads)
+_of_json(json.dumps)
 
 
 @takes(_string.formatter_parser, "text /")
