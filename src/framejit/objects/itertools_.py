@@ -283,7 +283,7 @@ def _zip_longest(s: Services, ref: Ref) -> Value | None:
 
 # -- tee: the copies share a list of what they have read, and a root from which the real ones are copied ----------------------
 
-Tee = type(itertools.tee(())[0])
+Tee: Any = type(itertools.tee(())[0])
 
 
 def make_tee(read: Any, source: Any) -> Any:
@@ -313,7 +313,7 @@ def _tee(s: Services, ref: Ref) -> Value | None:
         read = (*field(s, root, "read").items, item)
         put(s, root, "read", Pack(tuple, read))
     put(s, ref, "index", Const(index + 1))
-    return read[index]  # type: ignore[no-any-return]
+    return read[index]
 
 
 def make_tees(s: Services, source: Value, count: int) -> list[Value]:
