@@ -180,7 +180,8 @@ static FJOut look_up(FJContext *c) {
 PyObject *fj_loop(FJContext *c, FJOut out) {
     while (out == FJ_OUT_LOOKUP) {
         int pc = c->pc;
-        if (!c->thread->enabled || fj_traced(c->ts, c->code)) {
+        /* Frames of a chain of callees beyond the limit go on in CPython, which counts them against the recursion limit. */
+        if (!c->thread->enabled || c->thread->depth > NESTING_LIMIT || fj_traced(c->ts, c->code)) {
             out = FJ_OUT_NATIVE;
             break;
         }
