@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.fx
 from torch._subclasses import fake_tensor
+from torch.autograd import forward_ad
 from torch.utils import checkpoint
 
 from framejit import _C, crash, dynamic, files, interp, objects, replay, rules
@@ -212,6 +213,7 @@ def _under_a_mode() -> bool:
         or torch._C._len_torch_dispatch_stack()
         or torch._C._functorch.peek_interpreter_stack() is not None
         or torch._C._get_tracing_state() is not None
+        or forward_ad._current_level >= 0
     )
 
 

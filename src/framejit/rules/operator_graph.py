@@ -414,6 +414,8 @@ class _Attempt:
     def _fresh(self, fake: torch.Tensor) -> Fresh:
         if not isinstance(fake, FakeTensor):
             self.s.unsupported(R.UNSUPPORTED_OPERATOR, self.guilty, f"a result of type {type(fake).__name__}")
+        if fake.requires_grad and fake.is_leaf:
+            self.s.unsupported(R.UNSUPPORTED_OPERATOR, self.guilty, "it makes a leaf, whose gradient AOTAutograd would lose")
         if fake.layout is not torch.strided:
             return Fresh(fake, 0, ())
         if not all(type(size) is int for size in fake.shape):
