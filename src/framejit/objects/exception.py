@@ -144,7 +144,7 @@ def _of_constants(s: Services, cls: type[BaseException], args: Sequence[Value]) 
 def of_real(s: Services, real: BaseException) -> Value:
     """A virtual exception with the arguments and attributes of one that C code raised during the capture."""
     made = s.force(s.call(Const(type(real)), [s.wrap(arg) for arg in real.args]))
-    computed = s.heap.get(made, COMPUTED) if isinstance(made, Ref) else None  # type: ignore[arg-type]
+    computed = s.heap.get(made, COMPUTED) if isinstance(made, Ref) else None
     if computed is not None:
         for name, value in computed.items():
             found = getattr(real, name, None)

@@ -19,7 +19,8 @@ def binary(s: Services, symbol: str, left: Value, right: Value) -> Value | None:
     """`left symbol right` on numbers of which one is no constant; None where Python says NotImplemented."""
     if isinstance(left, Node) or isinstance(right, Node):
         return _in_graph(s, fold.OPERATORS[symbol], left, right)
-    if _is_foreign(left) or _is_foreign(right) or symbol not in BINARY_OPERATORS or symbol == "[]" or (symbol in POWERS and not _safe_power(left, right)):
+    unsafe = symbol not in BINARY_OPERATORS or symbol == "[]" or (symbol in POWERS and not _safe_power(left, right))
+    if _is_foreign(left) or _is_foreign(right) or unsafe:
         return fold.binary(s, symbol, s.wrap(s.constant(left)), s.wrap(s.constant(right)))
     a, b = _hint(left), _hint(right)
     if symbol in DIVISIONS:
