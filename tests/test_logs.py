@@ -24,7 +24,7 @@ CODE = user.__code__
 EVENTS = [
     CaptureStart(ID, CODE, 0),
     GraphCompiled(ID, 3, "eager", 0.001),
-    CaptureEnd(ID, CODE, 0, 0.002, "region user", ("L['x'] is a tensor",), 9),
+    CaptureEnd(ID, CODE, 0, 0.002, ["region user"], ("L['x'] is a tensor",), 9),
     Break(ID, R.OPAQUE_CALL, "<built-in function print>", "", (Where(CODE, 2),)),
     Recompile(ID, CODE, 0, ("L['x'].shape: expected [8], saw [9]",)),
     Fallback(ID, CODE, 0, R.RECOMPILE_LIMIT),

@@ -37,7 +37,7 @@ class Holder:
     pass
 
 
-@check(lambda: (torch.ones(2), [1], Holder()), graphs=1, breaks=1)
+@check(lambda: (torch.ones(2), [1], Holder()), graphs=1, breaks=2)
 def test_an_iterator_is_stored(x, items, holder):
     rest = iter(items)
     holder.pair = (next(rest), rest)
