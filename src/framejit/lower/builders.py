@@ -12,7 +12,7 @@ from framejit.core.errors import Retrace
 from framejit.core.program import EMPTY
 from framejit.core.value import FALSE, NONE, Const, Ref
 from framejit.lower.materialize import DICT_FIELD, ITEMS, Materializer, builder
-from framejit.objects import exception, function, generator
+from framejit.objects import exception, frame_, function, generator
 
 
 @builder(list)
@@ -118,6 +118,11 @@ def _traceback(m: Materializer, ref: Ref) -> int:
     if step is None:
         raise NotImplementedError("a traceback of an exception that has lost it")
     raise Retrace(("break", step))
+
+
+@builder(types.FrameType)
+def _frame(m: Materializer, ref: Ref) -> int:
+    raise Retrace(("break", m.heap.get(ref, frame_.STEP)))
 
 
 @builder(types.GeneratorType, types.CoroutineType)

@@ -45,7 +45,9 @@ class Effects:
         if value is initial:
             return
         m = self.m
-        if _is_key(field):
+        if type(field) is tuple and field[0] == "call":
+            self.call(field[1])
+        elif _is_key(field):
             self._key(ref, field[1], value, initial)
         elif isinstance(field, types.MemberDescriptorType):
             if value is MISSING:
