@@ -24,7 +24,7 @@ from torch._subclasses import fake_tensor
 from torch.autograd import forward_ad
 from torch.utils import checkpoint
 
-from framejit import _C, crash, dynamic, files, interp, objects, replay, rules
+from framejit import _C, crash, dynamic, files, interop, interp, objects, replay, rules
 from framejit.backends.build import compile_graph
 from framejit.config import config
 from framejit.core.errors import BackendError, CaptureError, InternalError, Retrace
@@ -147,6 +147,7 @@ def record_of(code: CodeType) -> Record:
 
 def start() -> None:
     """Take over the C core's questions; called once, by the lazy loader."""
+    interop.hide(classify, reject, miss)
     _C.set_tensor_types((torch.Tensor, torch.nn.Module))
     _C.set_rng_hooks(replay.save_generators, replay.restore_generators)
     _C.set_classify(classify)
@@ -403,7 +404,7 @@ class Attempt:
         try:
             compiled = compile_graph(options, module, inputs, self.id, trace.fake_mode)
         except BackendError as error:
-            if options.fullgraph or not isinstance(error.__cause__, UNTRACEABLE):
+            if options.fullgraph or not _is_untraceable(error.__cause__):
                 raise
             detail = f"the backend cannot trace this graph, which runs operator by operator: {error.__cause__}"
             emit(Fallback(self.id, self.code, self.pc, R.UNSUPPORTED_OPERATOR, detail))
@@ -413,6 +414,12 @@ class Attempt:
             node.meta.pop("where", None)  # it holds user code, and the region of user code holds the graph
         lowering.add_guards(shape_guards(trace, lowering.inputs))
         return replay.prepare(compiled.fn, trace, lowering.inputs, compiled.mutates_in_order)
+
+
+def _is_untraceable(error: BaseException | None) -> bool:
+    """Whether a graph is fit to run, but not for AOTAutograd, which differentiates it even if nobody calls backward."""
+    changed = isinstance(error, RuntimeError) and "modified by an inplace operation" in str(error)
+    return changed or isinstance(error, UNTRACEABLE)
 
 
 def _share_memory(tensors: list[torch.Tensor]) -> bool:

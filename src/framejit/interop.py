@@ -40,6 +40,14 @@ def disabled(fn: object) -> Disabled | None:
     return Disabled(bool(recursive), None if reason is None else str(reason))
 
 
+def hide(*functions: Callable[..., Any]) -> None:
+    """Keep torch._dynamo's frame hook, where it is on, away from these functions and from all that they call."""
+    frames = torch._C._dynamo.eval_frame
+    skip = frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.SKIP)
+    for function in functions:
+        frames.set_code_exec_strategy(function.__code__, skip)
+
+
 def allowed(fn: object) -> bool:
     """Whether either front-end was told to put calls of `fn` into the graph as they are."""
     if marks.allowed(fn):

@@ -8,7 +8,7 @@ import threading
 from types import CodeType, ModuleType
 from typing import Any
 
-from framejit import _C
+from framejit import _C, interop
 
 CAPTURE = "framejit.capture"
 
@@ -42,5 +42,6 @@ def classify(code: CodeType, namespace: dict[str, Any]) -> int:
     return int(capture().classify(code, namespace))
 
 
+interop.hide(miss, classify)
 _C.set_miss(miss)
 _C.set_classify(classify)

@@ -202,7 +202,7 @@ def _fake_of(trace: Trace, real: torch.Tensor) -> torch.Tensor:
 def _input_name(path: Path) -> str:
     arg = path.arg
     name = arg if isinstance(arg, str) else arg[1] if isinstance(arg, tuple) and len(arg) == 2 else ""
-    return name if isinstance(name, str) and name.isidentifier() else "arg"
+    return name if isinstance(name, str) and name.isidentifier() and name != "self" else "arg"
 
 
 # -- sizes --------------------------------------------------------------------------------------------
