@@ -45,9 +45,9 @@ class FrameModel(ObjectModel):
         if depth >= len(running) or running[depth] is not frame:
             return s.unsupported(R.FRAME_INSPECTION, v, "of a function that has returned")
         if name == "f_globals":
-            return frame.globals  # type: ignore[no-any-return]
+            return frame.globals
         if name == "f_builtins":
-            return frame.builtins  # type: ignore[no-any-return]
+            return frame.builtins
         if name == "f_code":
             return Const(frame.real_code)
         if name == "f_lineno":
@@ -62,7 +62,7 @@ def handled(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The exception being handled."""
     if args or kwargs:
         return s.raise_error(TypeError, f"sys.exception() takes no arguments ({len(args)} given)")
-    return s.state["handled"]  # type: ignore[attr-defined,no-any-return]
+    return s.state["handled"]  # type: ignore[attr-defined]
 
 
 @handler(sys.gettrace)
