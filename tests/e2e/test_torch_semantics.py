@@ -565,6 +565,26 @@ def test_control_flow_by_data(compiled):
     return f(torch.tensor([1.0, 2, 3])), f(torch.tensor([0.1, 0.2])), f(torch.tensor([5.0]))
 
 
+@program()
+def test_inputs_may_have_any_name(compiled):
+    f = compiled(lambda self, input, out, dtype: self + input * out)
+    return f(torch.ones(1), torch.ones(1), torch.ones(1), 1), f(self=torch.ones(1), input=torch.ones(1), out=2, dtype=None)
+
+
+@program()
+def test_changes_in_place_that_forbid_a_backward_pass(compiled):
+    model = compiled(nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=True), nn.Dropout(0.5, inplace=True)))
+    return model(torch.ones(2, 2, requires_grad=True))
+
+
+@program("eager")
+def test_beside_torch_compile(compiled):
+    inner, layer = torch.compile(lambda x: x.sin(), backend="eager"), torch.compile(nn.Linear(2, 2), backend="eager")
+    around = torch.compile(compiled(lambda x: x.cos()), backend="eager")
+    f = compiled(lambda x: inner(x) * 2 + layer(x))
+    return f(torch.ones(1, 2)), f(torch.ones(3, 2)), around(torch.ones(2)), compiled(layer)(torch.ones(1, 2))
+
+
 # -- shapes, layouts, dtypes --------------------------------------------------------------------------------------------------
 
 TENSORS = {
