@@ -221,6 +221,42 @@ def before_with(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     frame.index += 1
 
 
+@op("BEFORE_ASYNC_WITH")
+def before_async_with(interp: Interpreter, ins: Instr, manager: Value) -> tuple[Value, Value]:
+    enter, leave = interp.special(manager, "__aenter__"), interp.special(manager, "__aexit__")
+    if enter is None or leave is None:
+        name = type_name(interp.force(manager).cls)
+        interp.raise_error(TypeError, f"'{name}' object does not support the asynchronous context manager protocol")
+    return leave, interp.call(enter)
+
+
+@op("GET_AITER")
+def get_aiter(interp: Interpreter, ins: Instr, iterable: Value) -> Value:
+    method = interp.special(iterable, "__aiter__")
+    if method is None:
+        name = type_name(interp.force(iterable).cls)
+        interp.raise_error(TypeError, f"'async for' requires an object with __aiter__ method, got {name}")
+    return interp.call(method)
+
+
+@op("GET_ANEXT")
+def get_anext(interp: Interpreter, ins: Instr, iterator: Value) -> tuple[Value, Value]:
+    method = interp.special(iterator, "__anext__")
+    if method is None:
+        name = type_name(interp.force(iterator).cls)
+        interp.raise_error(TypeError, f"'async for' requires an iterator with __anext__ method, got {name}")
+    return iterator, get_awaitable(interp, ins, interp.call(method))
+
+
+@raw("END_ASYNC_FOR")
+def end_async_for(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    raised = interp.force(frame.stack[-1])
+    if not issubclass(raised.cls, StopAsyncIteration):
+        raise Raised(raised)
+    del frame.stack[-2:]
+    frame.index += 1
+
+
 @raw("WITH_EXCEPT_START")
 def with_except_start(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     leave, raised = frame.stack[-4], interp.force(frame.stack[-1])

@@ -1,0 +1,77 @@
+"""Coroutines driven inside the captured function: await, async with, async for."""
+
+from support import check
+
+
+class Manager:
+    def __init__(self, log):
+        self.log = log
+
+    async def __aenter__(self):
+        self.log.append("enter")
+        return 5
+
+    async def __aexit__(self, kind, value, traceback):
+        self.log.append(kind and kind.__name__)
+        return True
+
+
+class Count:
+    def __init__(self, n):
+        self.i, self.n = 0, n
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        if self.i >= self.n:
+            raise StopAsyncIteration
+        self.i += 1
+        return self.i
+
+
+async def double(x):
+    return x * 2
+
+
+async def body(x, log):
+    async with Manager(log) as five:
+        x = await double(x + five)
+        raise KeyError("swallowed")
+    async for i in Count(3):
+        x = x + i
+    else:
+        log.append("done")
+    return x
+
+
+def drive(coroutine):
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+
+
+@check()
+def test_coroutines(x):
+    log = []
+    return drive(body(x, log)), log
+
+
+@check()
+def test_wrong_protocols(x):
+    async def bad_with():
+        async with 3:
+            pass
+
+    async def bad_for():
+        async for _ in [1]:
+            pass
+
+    found = []
+    for coroutine in (bad_with(), bad_for()):
+        try:
+            drive(coroutine)
+        except (TypeError, AttributeError) as error:
+            found.append(str(error))
+    return x + 1, found
