@@ -461,7 +461,7 @@ def test_numpy(compiled):
     def f(x, array, number):
         inside = x.numpy()
         inside += 1
-        return numpy.sin(inside), torch.from_numpy(array) + x, inside * number, x * number, number + 1, number > 1, -number, round(number)
+        return numpy.sin(inside), torch.from_numpy(array) + x, inside * number, x * number, torch.tensor(number), x[: int(number)], number + 1, number > 1, -number, round(number)
 
     f, x = compiled(f), torch.ones(3, dtype=torch.float64)
     numbers = (numpy.float64(2), numpy.float32(3), numpy.int64(3), numpy.float64(4), 5)

@@ -26,6 +26,9 @@ NUMBER_OPERATORS = frozenset({
     torch.ge, "add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge",
 })  # fmt: skip
 
+# Constructors that take a number's type for the dtype: numpy's float64 is no float to them.
+DATA_OPERATORS = frozenset({torch.tensor, torch.as_tensor, torch.asarray, "new_tensor"})
+
 RANDOM_NAMES = frozenset({
     "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli", "bernoulli_",
     "multinomial", "normal", "normal_", "uniform_", "random_", "exponential_", "geometric_", "cauchy_", "log_normal_",

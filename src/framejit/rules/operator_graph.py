@@ -26,7 +26,7 @@ from framejit.core.trace import Trace, meta_key
 from framejit.core.value import NONE, Const, Node, Number, Pack, Ref, Value
 from framejit.reasons import R
 from framejit.rules import torch_state
-from framejit.rules.operator_facts import TRAINING_FLAG, draws_random, mutates, takes_numbers
+from framejit.rules.operator_facts import DATA_OPERATORS, TRAINING_FLAG, draws_random, mutates, takes_numbers
 
 FAKE_LOG = logging.getLogger("torch._subclasses.fake_tensor")
 LITERALS = frozenset({
@@ -73,10 +73,10 @@ class Outcome(NamedTuple):
 class Operands:
     """The arguments of one call as fx arguments, with the key under which its outcome is cached."""
 
-    __slots__ = ("s", "numbers", "nodes", "key", "cacheable")
+    __slots__ = ("s", "target", "numbers", "nodes", "key", "cacheable")
 
-    def __init__(self, s: Services, numbers: bool):
-        self.s, self.numbers = s, numbers
+    def __init__(self, s: Services, target: Any):
+        self.s, self.target, self.numbers = s, target, takes_numbers(target)
         self.nodes: list[Node] = []
         self.key: list[Any] = []
         self.cacheable = True
@@ -119,7 +119,7 @@ class Operands:
         return obj
 
     def _plain(self, obj: Any) -> Any:
-        if isinstance(obj, (float, int)) and not isinstance(obj, enum.Enum):
+        if isinstance(obj, (float, int)) and not isinstance(obj, enum.Enum) and self.target not in DATA_OPERATORS:
             return float(obj) if isinstance(obj, float) else int(obj)
         if isinstance(obj, enum.Enum) and type(obj).__module__.startswith("torch"):
             return obj
@@ -185,7 +185,7 @@ def operator(
 ) -> Value:
     """Append `target(*args, **kwargs)` (or the method of that name) to the graph and return its symbolic result."""
     trace = s.trace
-    operands = Operands(s, takes_numbers(target))
+    operands = Operands(s, target)
     convert, key = operands.convert, operands.key
     fx_args = tuple([convert(arg) for arg in args])
     fx_kwargs: dict[str, Any] = {}
