@@ -26,6 +26,7 @@ from torch.utils import checkpoint
 
 from framejit import _C, crash, dynamic, files, interop, interp, objects, replay, rules
 from framejit.backends.build import compile_graph
+from framejit.bytecode.decode import decode
 from framejit.config import config
 from framejit.core.errors import BackendError, CaptureError, InternalError, Retrace
 from framejit.core.guard import Guard
@@ -74,11 +75,17 @@ CALLER_VARIANTS = 3  # with so many regions at one place, a new one ends with it
 
 
 def waiting(view: Any) -> Waiting | None:
-    """The frames that wait for the captured one, as far as the interpreter can go on in them."""
-    if view is None or view.locals is not None or view.generator or view.result > Result.DISCARD.value:
+    """The frames that wait for this one, as far as the interpreter can go on in them."""
+    caller = view.caller
+    if caller is None or caller.locals is not None or caller.generator or caller.result > Result.DISCARD.value or not _returns(view.code):
         return None
-    result = Result(view.result)
-    return Waiting(view.code, view.func, view.pc, view.slots, view.globals, result, view.extra, waiting(view.caller))
+    result = Result(caller.result)
+    return Waiting(caller.code, caller.func, caller.pc, caller.slots, caller.globals, result, caller.extra, waiting(caller))
+
+
+def _returns(code: CodeType) -> bool:
+    """Whether the code can return at all: a frame is left by an instruction of its own."""
+    return any(ins.op == "RETURN_VALUE" for ins in decode(code).instructions)
 
 
 class Region(NamedTuple):
@@ -341,7 +348,7 @@ class Attempt:
         handled = view.handled
         interpreter = Interpreter(Start(
             self.code, view.func, self.pc, view.slots, view.globals, view.builtins, _C.NULL, handled, self.options, decisions,
-            None if len(self.record.alive(self.pc, self.key)) >= CALLER_VARIANTS else waiting(view.caller),
+            None if len(self.record.alive(self.pc, self.key)) >= CALLER_VARIANTS else waiting(view),
         ))  # fmt: skip
         with _uncollected():
             leave = interpreter.run()

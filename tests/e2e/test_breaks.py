@@ -116,7 +116,7 @@ def test_break_in_enter_and_exit(x):
     return y
 
 
-@check(breaks=1)
+@check(breaks=2)
 def test_callers_catch_what_a_continuation_raises(x):
     def fails(y):
         y = y + 1
@@ -222,3 +222,23 @@ def test_fullgraph_shows_the_break():
         framejit.compile(f, backend="eager", fullgraph=True)(torch.ones(2))
     text = str(caught.value)
     assert "framejit.graph_break()" in text and "USER_BREAK" in text and "inner" in text and "^" in text
+
+
+def always_raises(x):
+    x = x + 1
+    framejit.graph_break()
+    try:
+        log.append(x.shape)
+    finally:
+        raise KeyError("k")
+
+
+@check(breaks=2)
+def test_a_callee_without_a_return_ends_in_its_callers_handler(x):
+    log.clear()
+    try:
+        always_raises(x)
+    except KeyError as error:
+        log.append(error.args)
+    log.append("after")
+    return x * 2, list(log)

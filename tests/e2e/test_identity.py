@@ -40,3 +40,15 @@ def test_super_objects_survive_a_break(x):
 def test_counting_from_a_bool(x):
     counts = itertools.count(True), itertools.count(True, 2), itertools.count(False, step=True)
     return x + 1, [[next(count), next(count)] for count in counts]
+
+
+class Renamed(Base):
+    def __init__(self, k):
+        kind = super
+        framejit.graph_break()
+        kind().__init__(k + 1)
+
+
+@check(breaks=1)
+def test_super_under_another_name_finds_self(x):
+    return x + Renamed(2).k

@@ -105,6 +105,7 @@ def _blocks(code: Code) -> tuple[tuple[Block, ...], tuple[int, ...]]:
 def _liveness(code: Code) -> tuple[int, ...]:
     instructions = code.instructions
     always = sum(1 << slot for slot, local in enumerate(code.locals) if local.kind != "local")
+    may_be_super = any(local.name == "__class__" for local in code.locals)
     count = len(instructions)
     live = [always] * (count + 1)
     changed = True
@@ -122,6 +123,8 @@ def _liveness(code: Code) -> tuple[int, ...]:
                 mask &= ~(1 << ins.value)
             if ins.op in READS:
                 mask |= 1 << ins.value
+            if may_be_super and (ins.op == "CALL_EX" or (ins.op == "CALL" and not ins.arg)):
+                mask |= 1  # super() looks at the first local of the frame that calls it
             handler = _handler(code, ins)
             if handler >= 0:
                 mask |= live[handler]
