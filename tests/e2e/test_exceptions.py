@@ -205,3 +205,12 @@ def test_calls_with_wrong_arguments_word_their_errors(x):
         except TypeError as error:
             said.append(str(error))
     return x + len(said), said
+
+
+@check(lambda: (torch.ones(4, requires_grad=True),), graphs=1, breaks=1)
+def test_views_of_leaves_refuse_to_be_changed(y):
+    z = y * 2
+    try:
+        y[1] *= 2
+    except RuntimeError as error:
+        return z + 1, error.args

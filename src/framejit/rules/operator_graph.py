@@ -224,6 +224,7 @@ def _append(
         trace.flag("random")
     if outcome.mutated:
         node.meta["acts"] = True
+        _refuse_views_of_leaves(s, target, nodes, outcome.mutated)
         _mutate(trace, nodes, outcome.mutated)
     if type(result) is Fresh:
         return _tensor(node, result, nodes)
@@ -276,6 +277,18 @@ def _example(result: Any, nodes: list[Node]) -> Any:
     if type(result) is Literal:
         return result.obj
     return [_example(item, nodes) for item in result.items]
+
+
+def _refuse_views_of_leaves(s: Services, target: Any, nodes: list[Node], mutated: tuple[tuple[int, Any, int], ...]) -> None:
+    """A view of a leaf that requires grad cannot be changed: CPython raises it; fakes are no views, and would not."""
+    for index, _, _ in mutated:
+        value = nodes[index]
+        root = value.node.meta.get("storage", value.node)
+        if root is value.node or root.op != "placeholder" or not value.fake.requires_grad:
+            continue
+        base = root.meta["example_value"]
+        if base.requires_grad and base.is_leaf and torch_state.read(s, "grad"):
+            s.unsupported(R.UNSUPPORTED_OPERATOR, target, "it changes a view of a leaf that requires grad")
 
 
 def _mutate(trace: Trace, nodes: list[Node], mutated: tuple[tuple[int, Any, int], ...]) -> None:
