@@ -55,8 +55,8 @@ sweep: $(VENV)/.core $(VENV)/.dev
 	@$(PY) benchmarks/sweep.py $(SWEEP_ARGS)
 
 fuzz: $(VENV)/.core $(VENV)/.dev
-	$(SAY) "$(FUZZ_PROGRAMS) random Python programs, eager and captured"
-	@PYTHONPATH=tests $(PY) -m fuzz -n $(FUZZ_PROGRAMS) --seed $$(date +%s) $(FUZZ_ARGS)
+	$(SAY) "$(or $(N),$(FUZZ_PROGRAMS)) random Python programs, eager and captured"
+	@PYTHONPATH=tests $(PY) -m fuzz -n $(or $(N),$(FUZZ_PROGRAMS)) --seed $(or $(SEED),$$(date +%s)) $(FUZZ_ARGS)
 	$(SAY) "random programs of the machine, in C++ and in Python"
 	@env -u CI $(PY) -m pytest -q tests/core/test_machine_fuzz.py
 
