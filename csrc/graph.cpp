@@ -137,9 +137,11 @@ bool raised_by_signal_handler() {
 static PyObject *set_rng_hooks(PyObject *, PyObject *args) {
     PyObject *save, *restore;
     if (!PyArg_ParseTuple(args, "OO:set_rng_hooks", &save, &restore)) return nullptr;
+    PyObject *before = PyTuple_Pack(2, save_hook ? save_hook : Py_None, restore_hook ? restore_hook : Py_None);
+    if (!before) return nullptr;
     Py_XSETREF(save_hook, save == Py_None ? nullptr : Py_NewRef(save));
     Py_XSETREF(restore_hook, restore == Py_None ? nullptr : Py_NewRef(restore));
-    Py_RETURN_NONE;
+    return before;
 }
 
 static PyObject *register_list(PyObject **regs, int n) {
@@ -196,7 +198,8 @@ static PyObject *run_program(PyObject *, PyObject *args, PyObject *kwargs) {
 static PyMethodDef methods[] = {
     {"run", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)(void)>(run_program)), METH_VARARGS | METH_KEYWORDS,
      "Runs a program without a frame: ('exit', index, registers), ('miss', index) or ('replay',)."},
-    {"set_rng_hooks", set_rng_hooks, METH_VARARGS, "Sets what saves and restores the random generators around a graph."},
+    {"set_rng_hooks", set_rng_hooks, METH_VARARGS,
+     "Sets what saves and restores the random generators around a graph; returns the pair before."},
     {nullptr, nullptr, 0, nullptr}};
 
 bool graph_init(PyObject *module) { return PyModule_AddFunctions(module, methods) == 0; }

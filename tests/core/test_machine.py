@@ -423,7 +423,7 @@ def test_random_state_is_restored_for_a_replay():
         log.append("save")
         return "state"
 
-    _C.set_rng_hooks(save, log.append)
+    before = _C.set_rng_hooks(save, log.append)
     try:
         assert run(graph_program(lambda x: (x,), flags=3), 1)[0] == "exit"
         assert log == ["save"]
@@ -434,7 +434,7 @@ def test_random_state_is_restored_for_a_replay():
             run(graph_program(raiser(KeyboardInterrupt()), flags=3), 1)
         assert log == ["save", "save", "state", "save"]
     finally:
-        _C.set_rng_hooks(None, None)
+        _C.set_rng_hooks(*before)
 
 
 class Timeout(Exception):

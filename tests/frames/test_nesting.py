@@ -354,20 +354,21 @@ def test_another_hook_pushed_and_popped_over_ours():
 
 
 def test_subinterpreters_get_the_error():
-    try:
-        import _xxsubinterpreters as interpreters  # noqa: PLC0415
-    except ImportError:
-        import _interpreters as interpreters  # noqa: PLC0415
-    text = (
+    """In a process of its own: once there was a second interpreter, PyGILState_Check() is no longer to be relied on."""
+    inner = (
         "import importlib.util\n"
         f"spec = importlib.util.spec_from_file_location('framejit._C', {C.__file__!r})\n"
         "try: spec.loader.exec_module(importlib.util.module_from_spec(spec))\n"
         "except ImportError as error: assert 'interpreter' in str(error), error\n"
         "else: raise AssertionError('imported')\n"
     )
-    made = interpreters.create()
-    try:
-        failed = interpreters.run_string(made, text)
-        assert failed is None, failed
-    finally:
-        interpreters.destroy(made)
+    outer = (
+        "try: import _xxsubinterpreters as interpreters\n"
+        "except ImportError: import _interpreters as interpreters\n"
+        "made = interpreters.create()\n"
+        f"failed = interpreters.run_string(made, {inner!r})\n"
+        "assert failed is None, failed\n"
+        "interpreters.destroy(made)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", outer], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
