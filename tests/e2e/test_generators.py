@@ -1,4 +1,4 @@
-"""Generators at the ends of their lives: finished, dropped, kept."""
+"""Generators at the ends of their lives, and what collecting the items of an iterable does besides."""
 
 import contextlib
 
@@ -66,3 +66,50 @@ def test_generators_that_end_in_the_region_need_no_break(x):
     with managed(3) as n:
         x = x + n
     return x, list(guarded(1)), list(log)
+
+
+class Sized:
+    def __init__(self, *items):
+        self.items = items
+
+    def __len__(self):
+        log.append("len")
+        return len(self.items)
+
+    def __iter__(self):
+        log.append("iter")
+        return iter(self.items)
+
+
+class Hinted(Sized):
+    __len__ = None
+
+    def __length_hint__(self):
+        log.append("hint")
+        return NotImplemented
+
+
+@check()
+def test_collecting_asks_for_the_length(x):
+    log.clear()
+    found = []
+    for thing in (Sized(1, 2), Hinted(3)):
+        found.append([list(thing), [*thing], (*thing,), tuple(thing), sorted(thing), set(thing), dict.fromkeys(thing), max(*thing, 0), [k for k in thing]])
+        found[0] += thing
+        found[0][:1] = thing
+        found.append("".join(map(str, thing)))
+    first, *rest = Sized(1, 2)
+    return x + first, found, rest, list(log)
+
+
+class Unsized(Sized):
+    def __len__(self):
+        raise ValueError("no length")
+
+
+@check()
+def test_collecting_passes_errors_of_the_length_on(x):
+    try:
+        list(Unsized(1))
+    except ValueError as error:
+        return x + 1, error.args

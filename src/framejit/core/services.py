@@ -71,8 +71,11 @@ class Services(Protocol):
     def next(self, iterator: Value) -> Value:
         """The next item; raises Raised with a StopIteration when exhausted."""
 
+    def listed(self, iterable: Value) -> list[Value]:
+        """The items as `list(iterable)` collects them, which asks for the length first."""
+
     def unpack(self, iterable: Value) -> list[Value]:
-        """All items, as list(iterable) would collect them."""
+        """All items."""
 
     def call(self, function: Value, args: Sequence[Value] = (), kwargs: dict[str, Value] | None = None) -> Value:
         """Call and wait for the result (a break inside undoes the whole instruction)."""

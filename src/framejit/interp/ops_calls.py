@@ -63,7 +63,7 @@ def call_ex(interp: Interpreter, frame: Frame, ins: Instr) -> None:
             if not isinstance(name, str):
                 interp.raise_error(TypeError, "keywords must be strings")
             kwargs[name] = value
-    callee, args = _callee(first, second, interp.unpack(positional))
+    callee, args = _callee(first, second, interp.listed(positional))
     _call(interp, frame, count, callee, args, kwargs)
 
 

@@ -14,6 +14,7 @@ from framejit.objects import sequence
 from framejit.objects.exact import ExactModel
 from framejit.objects.method import method
 from framejit.objects.model import model
+from framejit.objects.protocol import length_hint
 from framejit.objects.sameness import same_or_equal
 from framejit.objects.slice_ import index, real_slice
 from framejit.reasons import R
@@ -174,7 +175,7 @@ class ListModel(ExactModel):
 
 def make_list(s: Services, iterable: Value | None) -> Value:
     """`list(iterable)`."""
-    return new_list(s, () if iterable is None else s.unpack(iterable))
+    return new_list(s, () if iterable is None else s.listed(iterable))
 
 
 @method(list.__new__, "*args **")
@@ -184,7 +185,7 @@ def list_new(s: Services, cls: Value, args: list[Value], kwargs: dict[str, Value
 
 @method(list.__init__, "iterable= /")
 def list_init(s: Services, self: Value, iterable: Value | None) -> Value:
-    content = () if iterable is None else s.unpack(iterable)
+    content = () if iterable is None else s.listed(iterable)
     assign(s, self, content)
     return NONE
 
@@ -202,6 +203,7 @@ def list_extend(s: Services, self: Value, iterable: Value) -> Value:
         append(s, self, *s.unpack(iterable))
         return NONE
     iterator = s.iter(iterable)
+    length_hint(s, iterable)
     while True:
         try:
             item = s.next(iterator)

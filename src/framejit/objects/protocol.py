@@ -443,6 +443,39 @@ def unpack(s: Services, iterable: Value) -> list[Value]:
     return items
 
 
+def listed(s: Services, iterable: Value) -> list[Value]:
+    """The items as a list or tuple made of them collects them: `__len__` or `__length_hint__` is asked behind `__iter__`."""
+    value = s.force(iterable)
+    if not value.cls.__flags__ & HEAP_TYPE:
+        return unpack(s, value)
+    iterator = s.iter(value)
+    length_hint(s, value)
+    return unpack(s, iterator)
+
+
+def length_hint(s: Services, value: Value) -> None:
+    """What CPython asks an object before it collects its items; only the effects of the answer are seen."""
+    for name in ("__len__", "__length_hint__"):
+        slot = user_slot(s, value, name)
+        if slot is None:
+            continue
+        try:
+            answer = s.force(s.call(slot))
+            if name == "__len__":
+                _checked(s, answer)
+                return
+        except Raised as raised:
+            if not issubclass(s.exception_type(raised.value), TypeError):
+                raise
+            continue
+        if isinstance(answer, Const) and answer.obj is NotImplemented:
+            return
+        if not issubclass(answer.cls, int):
+            type_error(s, f"__length_hint__ must be an integer, not {_name(answer)}")
+        if isinstance(answer, Const) and answer.obj < 0:
+            s.raise_error(ValueError, "__length_hint__() should return >= 0")
+
+
 # -- text -------------------------------------------------------------------------------------------------------------
 
 

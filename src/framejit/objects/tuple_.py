@@ -129,7 +129,7 @@ def make_tuple(s: Services, cls: type, iterable: Value | None) -> Value:
     iterable = s.force(iterable)
     if cls is tuple and iterable.cls is tuple:
         return iterable
-    return Pack(cls, tuple(s.unpack(iterable)))
+    return Pack(cls, tuple(s.listed(iterable)))
 
 
 @method(tuple.__new__, "iterable= /")

@@ -391,7 +391,7 @@ def string_object(s: Services, args: list[Value], kwargs: dict[str, Value]) -> V
 @handler(bytes)
 def bytes_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) == 1 and not kwargs and isinstance(s.force(args[0]), (Ref, Pack)):
-        return run(s, bytes, [s.constant(item) for item in s.unpack(args[0])])
+        return run(s, bytes, [s.constant(item) for item in s.listed(args[0])])
     return fold(s, bytes, args, kwargs)
 
 
@@ -502,7 +502,7 @@ def sorted_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) != 1 or set(kwargs) - {"key", "reverse"}:
         return wrong_arguments(s, sorted, args, kwargs)
     backwards = "reverse" in kwargs and s.truth(kwargs["reverse"])
-    return list_.new_list(s, sequence.ordered(s, s.unpack(args[0]), kwargs.get("key"), backwards))
+    return list_.new_list(s, sequence.ordered(s, s.listed(args[0]), kwargs.get("key"), backwards))
 
 
 # -- containers -------------------------------------------------------------------------------------------------------

@@ -347,14 +347,14 @@ def product(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return wrong_arguments(s, itertools.product, args, kwargs)
     times = slice_.index(s, kwargs["repeat"]) if "repeat" in kwargs else 1
     ref = s.heap.new(itertools.product)
-    itertools_.places(s, ref, itertools.product, [tuple(s.unpack(arg)) for arg in args] * times)
+    itertools_.places(s, ref, itertools.product, [tuple(s.listed(arg)) for arg in args] * times)
     return ref
 
 
 def _combinatoric(kind: type) -> None:
     @takes(kind, "iterable r=" if kind is itertools.permutations else "iterable r")
     def make(s: Services, iterable: Value, size: Value | None) -> Value:
-        pool = tuple(s.unpack(iterable))
+        pool = tuple(s.listed(iterable))
         many = len(pool) if size is None or s.force(size).cls is type(None) else slice_.index(s, size)
         if many < 0:
             s.raise_error(ValueError, "r must be non-negative")
