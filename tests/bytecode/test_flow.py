@@ -33,6 +33,12 @@ def test_handlers_start_with_what_the_table_says():
                 assert kinds[-1] == "exception"
 
 
+def may_call_super(decoded, ins):
+    """super() without arguments reads the first local of the frame that calls it."""
+    calls = ins.op == "CALL_EX" or (ins.op == "CALL" and not ins.arg)
+    return calls and any(local.name == "__class__" for local in decoded.locals)
+
+
 def read_first(decoded, index, slot):
     """Is there a way from the instruction to a read of the slot that passes no write?"""
     seen, pending = set(), [index]
@@ -42,7 +48,7 @@ def read_first(decoded, index, slot):
             continue
         seen.add(index)
         ins = decoded.instructions[index]
-        if ins.op in READS and ins.value == slot:
+        if (ins.op in READS and ins.value == slot) or (slot == 0 and may_call_super(decoded, ins)):
             return True
         handler = _handler(decoded, ins)
         if handler >= 0:
