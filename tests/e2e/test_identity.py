@@ -3,6 +3,7 @@
 import itertools
 
 import framejit
+import torch
 from support import check
 
 
@@ -52,3 +53,38 @@ class Renamed(Base):
 @check(breaks=1)
 def test_super_under_another_name_finds_self(x):
     return x + Renamed(2).k
+
+
+hashed = []
+
+
+class Counted:
+    def __init__(self, number):
+        self.number = number
+
+    def __hash__(self):
+        hashed.append(self.number)
+        return hash(self.number)
+
+    def __eq__(self, other):
+        return self.number == other.number
+
+    def __repr__(self):
+        return f"Counted({self.number})"
+
+
+@check(lambda: (torch.ones(2), Counted(1), {}), graphs=1, breaks=1)
+def test_keys_are_hashed_once(x, key, table):
+    hashed.clear()
+    table[Counted(3)] = 1
+    inner = {key: 2, Counted(4): 5}
+    members = {key, Counted(5)}
+    x = x + len(inner)
+    return x, list(hashed), len(members), [k.number for k in inner]
+
+
+@check(lambda: (torch.ones(2), Counted(1)))
+def test_dicts_that_stay_inside_hash_their_keys_without_a_break(x, key):
+    hashed.clear()
+    inner = {key: 2, Counted(4): 5}
+    return x + inner[Counted(4)] + inner[key], list(hashed)

@@ -94,6 +94,17 @@ class Heap:
             if field not in writes:
                 self.trail.put(writes, field, None)
 
+    def tables(self) -> set[int]:
+        """The identities of all field tables at present, for `acted`."""
+        return {id(table) for table in self.fields.values()}
+
+    def acted(self, mark: int, tables: set[int]) -> bool:
+        """Whether objects that had these field tables at `mark` were written since; what was only read does not count."""
+        log, initial = self.trail.log, {id(table) for table in self.initial.values()}
+        loaded = {index + 1 for index in range(mark, len(log)) if id(log[index][0]) in initial}
+        changing = tables | {id(table) for table in self.written.values()}
+        return any(id(log[index][0]) in changing and index not in loaded for index in range(mark, len(log)))
+
     def fields_of(self, ref: Ref) -> dict[Any, Any]:
         """All fields known of an object."""
         return self.fields.get(ref) or {}

@@ -23,8 +23,8 @@ def _list(m: Materializer, ref: Ref) -> int:
 @builder(dict)
 def _dict(m: Materializer, ref: Ref) -> int:
     pairs = []
-    for key, item in (m.heap.get(ref, ITEMS) or {}).values():
-        pairs += [m.value(key), m.value(item)]
+    for name, (key, item) in (m.heap.get(ref, ITEMS) or {}).items():
+        pairs += [m.key(name, key), m.value(item)]
     return m.new("BUILD_DICT", tuple(pairs))
 
 
@@ -39,14 +39,14 @@ def _ordered_dict(m: Materializer, ref: Ref) -> int:
 def _defaultdict(m: Materializer, ref: Ref) -> int:
     factory = m.heap.get(ref, defaultdict.default_factory)  # type: ignore[misc]
     register = m.made[id(ref)] = m.call(defaultdict, *([] if factory is None else [m.value(factory)]))
-    for key, item in (m.heap.get(ref, ITEMS) or {}).values():
-        m.add("DICT_SET", register, m.value(key), m.value(item))
+    for name, (key, item) in (m.heap.get(ref, ITEMS) or {}).items():
+        m.add("DICT_SET", register, m.key(name, key), m.value(item))
     return register
 
 
 @builder(set)
 def _set(m: Materializer, ref: Ref) -> int:
-    return m.new("BUILD_SET", tuple(m.value(key) for key, _ in (m.heap.get(ref, ITEMS) or {}).values()))
+    return m.new("BUILD_SET", tuple(m.key(name, key) for name, (key, _) in (m.heap.get(ref, ITEMS) or {}).items()))
 
 
 @builder(deque)

@@ -111,7 +111,7 @@ class Effects:
                 self.add("DICT_DEL", register, m.value(name))
         for key, (name, value) in current.items():
             if key not in initial or initial[key][1] is not value:
-                self.add("DICT_SET", register, m.value(name), m.value(value))
+                self.add("DICT_SET", register, m.key(key, name), m.value(value))
 
     def _set(self, register: int, initial: dict[Any, Any], current: dict[Any, Any]) -> None:
         for key, (name, _) in initial.items():
@@ -119,7 +119,7 @@ class Effects:
                 self.call(set.discard, register, self.m.value(name))
         for key, (name, _) in current.items():
             if key not in initial:
-                self.add("SET_ADD", register, self.m.value(name))
+                self.add("SET_ADD", register, self.m.key(key, name))
 
 
 def _is_key(field: Any) -> bool:

@@ -309,15 +309,22 @@ class Materializer:
             self.made[id(namespace)] = table = self.new("LOAD_INSTANCE_DICT", register)
             self._store_items(dict, table, items)
 
+    def key(self, name: Any, key: Value) -> int:
+        """The register of a key that a real dict or set is going to hash; `name` is what stands for it."""
+        step = getattr(name, "acted", None)
+        if step is not None:
+            raise Retrace(("break", step))
+        return self.value(key)
+
     def _store_items(self, cls: type, register: int, items: Any) -> None:
         if issubclass(cls, list):
             self.add("LIST_ASSIGN", register, tuple(self.value(item) for item in items))
         elif issubclass(cls, dict):
-            for key, item in items.values():
-                self.add("DICT_SET", register, self.value(key), self.value(item))
+            for name, (key, item) in items.items():
+                self.add("DICT_SET", register, self.key(name, key), self.value(item))
         elif issubclass(cls, set):
-            for key, _ in items.values():
-                self.add("SET_ADD", register, self.value(key))
+            for name, (key, _) in items.items():
+                self.add("SET_ADD", register, self.key(name, key))
         elif issubclass(cls, deque):
             self.effect(deque.extend, register, self.tuple_of(items))
         else:

@@ -51,12 +51,15 @@ def trusted(key: Any) -> bool:
 
 
 class UserKey:
-    """Stands for a key whose class defines __hash__ and __eq__ in Python; its hash is known."""
+    """Stands for a key whose class defines __hash__ and __eq__ in Python; its hash is known.
 
-    __slots__ = ("hash", "value")
+    `acted` is the step at which user code hashed it and had effects: a real dict must not hash the key again.
+    """
 
-    def __init__(self, hash_: int, value: Value):
-        self.hash, self.value = hash_, value
+    __slots__ = ("hash", "value", "acted")
+
+    def __init__(self, hash_: int, value: Value, acted: int | None = None):
+        self.hash, self.value, self.acted = hash_, value, acted
 
     def __hash__(self) -> int:
         return self.hash
@@ -77,12 +80,13 @@ def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | No
         return s.raise_error(TypeError, f"unhashable type: '{type_name(value.cls)}'")
     if not isinstance(found, FunctionType) or isinstance(value, Node):
         return model_of(value.cls).hash_key(s, value)
+    mark, tables, step = s.trace.trail.mark(), s.heap.tables(), s.steps  # type: ignore[attr-defined]
     number = s.constant(s.hash(value))
     for name, (key, _) in (among or {}).items():
         same_hash = name.hash == number if isinstance(name, UserKey) else not isinstance(name, Value) and hash(name) == number
         if same_hash and same_or_equal(s, key, value):
             return name
-    return UserKey(number, value)
+    return UserKey(number, value, step if s.heap.acted(mark, tables) else None)
 
 
 def key_in(s: Services, ref: Value, value: Value) -> Any:
@@ -179,6 +183,8 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
         if not plain:
             key = s.force(s.input(path.to(DICT_KEY, index), real_key))
             name = hash_key(s, key, items)
+            if isinstance(name, UserKey) and name.acted is not None:
+                s.unsupported(R.OPAQUE_OPERATION, key, "its hash, known to the dict, is computed by code with effects")
         value = initial.get(("k", name))
         if value is None:
             value = s.input(path.to(DICT_ITEM, real_key), dict.__getitem__(real, real_key))
