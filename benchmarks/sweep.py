@@ -140,7 +140,8 @@ def measure(name: str, train: bool, stock: bool) -> dict[str, Any]:
         row.setdefault("operators", counts[1])
         if problem:
             wrong.append(f"{label} call: {problem}")
-    row["breaks"] = 0 if stock else len(framejit.explain(model)(**inputs(kind, 2)).breaks)
+    with torch.set_grad_enabled(train):
+        row["breaks"] = 0 if stock else len(framejit.explain(model)(**inputs(kind, 2)).breaks)
     return row | {"status": "wrong" if wrong else "ok", "detail": "; ".join(wrong)}
 
 

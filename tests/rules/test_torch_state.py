@@ -165,3 +165,11 @@ def test_a_graph_that_raises_leaves_no_mode_behind():
     except IndexError:
         raised = True
     assert raised and torch.is_grad_enabled() and (x * 2).requires_grad
+
+
+@check(rows)
+def test_a_view_of_a_parameter_without_grad(x):
+    with torch.no_grad():
+        tokens = W[:1].expand(2, -1)
+        y = torch.cat([tokens, x]) * 2
+    return y, y.requires_grad

@@ -94,11 +94,11 @@ class Heap:
             if field not in writes:
                 self.trail.put(writes, field, None)
 
-    def tables(self) -> set[int]:
+    def tables(self) -> frozenset[int]:
         """The identities of all field tables at present, for `acted`."""
-        return {id(table) for table in self.fields.values()}
+        return frozenset(id(table) for table in self.fields.values())
 
-    def acted(self, mark: int, tables: set[int]) -> bool:
+    def acted(self, mark: int, tables: frozenset[int]) -> bool:
         """Whether objects that had these field tables at `mark` were written since; what was only read does not count."""
         log, initial = self.trail.log, {id(table) for table in self.initial.values()}
         loaded = {index + 1 for index in range(mark, len(log)) if id(log[index][0]) in initial}

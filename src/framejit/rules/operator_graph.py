@@ -427,7 +427,7 @@ class _Attempt:
     def _fresh(self, fake: torch.Tensor) -> Fresh:
         if not isinstance(fake, FakeTensor):
             self.s.unsupported(R.UNSUPPORTED_OPERATOR, self.guilty, f"a result of type {type(fake).__name__}")
-        if fake.requires_grad and fake.is_leaf:
+        if fake.requires_grad and fake.is_leaf and not _seen_without_grad(fake):
             self.s.unsupported(R.UNSUPPORTED_OPERATOR, self.guilty, "it makes a leaf, whose gradient AOTAutograd would lose")
         if fake.layout is not torch.strided:
             return Fresh(fake, 0, ())
@@ -470,3 +470,9 @@ def _stand_in(fake: torch.Tensor) -> torch.Tensor:
                     base = torch.empty((extent,), dtype=fake.dtype, device=fake.device, requires_grad=True).clone()
                     new = base.as_strided(fake.shape, fake.stride())
     return new
+
+
+def _seen_without_grad(fake: torch.Tensor) -> bool:
+    """Whether a leaf is a view made under no_grad: it has its base's `requires_grad` and no gradient of its own."""
+    base = fake._base if fake._is_view() else None
+    return base is not None and base.requires_grad
