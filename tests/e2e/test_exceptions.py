@@ -214,3 +214,20 @@ def test_views_of_leaves_refuse_to_be_changed(y):
         y[1] *= 2
     except RuntimeError as error:
         return z + 1, error.args
+
+
+@check(lambda: (torch.ones(2), ValueError(3)), graphs=1, breaks=1)
+def test_raising_an_exception_that_exists_extends_its_traceback(x, error):
+    y = x + 1
+    try:
+        raise error
+    except ValueError as caught:
+        return y, caught is error, caught.__traceback__ is not None
+
+
+@check(lambda: (torch.ones(2), True), graphs=0, breaks=1)
+def test_bools_cannot_be_subtracted_even_if_nobody_looks(x, flag):
+    try:
+        unused = flag - x
+    except RuntimeError as error:
+        return error.args

@@ -1,6 +1,7 @@
 """Generators at the ends of their lives, and what collecting the items of an iterable does besides."""
 
 import contextlib
+from collections import deque
 
 import framejit
 from support import check
@@ -113,3 +114,55 @@ def test_collecting_passes_errors_of_the_length_on(x):
         list(Unsized(1))
     except ValueError as error:
         return x + 1, error.args
+
+
+@check()
+def test_items_are_used_one_by_one(x):
+    log.clear()
+
+    def note(item):
+        log.append(item)
+        return item
+
+    class Number:
+        def __init__(self, value):
+            self.value = value
+
+        def __add__(self, other):
+            return Number(note(("add", self.value, other.value)) and self.value + other.value)
+
+        __radd__ = lambda self, other: self
+
+        def __lt__(self, other):
+            return note(("less", self.value, other.value)) and self.value < other.value
+
+    caught = []
+    for run in (
+        lambda: sum(note(k) for k in (1, None, 2)),
+        lambda: sum(Number(note(k)) for k in (1, 2, 3)).value,
+        lambda: min(Number(note(k)) for k in (2, 1)).value,
+        lambda: max((note(k) for k in (1, 2)), key=lambda k: note(-k)),
+        lambda: dict((note(k), 1) if k else None for k in (2, 0, 3)),
+        lambda: max((note(k) for k in ()), default=7),
+        lambda: sum([0.1] * 10) + sum([True, 2], 0.5),
+    ):
+        try:
+            caught.append(run())
+        except TypeError as error:
+            caught.append(str(error))
+    return x + 1, caught, list(log)
+
+
+@check()
+def test_errors_in_the_middle_leave_what_came_before(x):
+    def items():
+        yield 1
+        raise KeyError(2)
+
+    filled = deque(), [], {}
+    for fill in (filled[0].extend, filled[1].extend, lambda source: filled[2].update((k, k) for k in source)):
+        try:
+            fill(items())
+        except KeyError as error:
+            log.append(error.args)
+    return x + 1, filled

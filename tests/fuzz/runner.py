@@ -84,6 +84,7 @@ class World:
             if name.isupper() or isinstance(value, type) and value.__module__ == "fuzzed"
         }
         lines = describe(error=error, result=result, args=args, state=state, names=seen)
+        del error, internal, seen, result, args  # a traceback in a local of its own frame would keep everything alive
         self.names["KEPT"].clear()
         if len(self.names["LOG"]) > 300:
             self.names["LOG"].clear()

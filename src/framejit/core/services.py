@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import CodeType
 from typing import Any, NoReturn, Protocol
 
@@ -70,6 +70,9 @@ class Services(Protocol):
     def iter(self, value: Value) -> Value: ...
     def next(self, iterator: Value) -> Value:
         """The next item; raises Raised with a StopIteration when exhausted."""
+
+    def each(self, iterable: Value) -> Iterator[Value]:
+        """The items one by one, for C code that works on each before it asks for the next."""
 
     def listed(self, iterable: Value) -> list[Value]:
         """The items as `list(iterable)` collects them, which asks for the length first."""

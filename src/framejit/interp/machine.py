@@ -73,7 +73,7 @@ class Interpreter:
     getitem, setitem, delitem = protocol.getitem, protocol.setitem, protocol.delitem
     binary, compare, unary, contains = protocol.binary, protocol.compare, protocol.unary, protocol.contains
     truth, is_same, hash, len = protocol.truth, protocol.is_same, protocol.hash_, protocol.len_
-    iter, next, unpack, listed = protocol.iter_, protocol.next_, protocol.unpack, protocol.listed
+    iter, next, unpack, listed, each = protocol.iter_, protocol.next_, protocol.unpack, protocol.listed, protocol.each
     generic_attribute, generic_store = object_.generic_attribute, object_.generic_store
     special, call_method, type_lookup, dict_of = protocol.special, protocol.call_method, protocol.type_lookup, protocol.dict_of
     constant, is_constant, wrap = constants.constant, constants.is_constant, constants.wrap

@@ -159,9 +159,12 @@ def deque_appendleft(s: Services, self: Value, item: Value) -> Value:
 
 @method(deque.extend, "iterable /")
 def deque_extend(s: Services, self: Value, iterable: Value) -> Value:
-    more = tuple(s.unpack(iterable))
-    if more:
-        put(s, self, items(s, self) + more)
+    more: list[Value] = []
+    try:
+        more.extend(s.each(iterable))
+    finally:  # an error in the middle leaves what came before it
+        if more:
+            put(s, self, (*items(s, self), *more))
     return NONE
 
 

@@ -339,10 +339,10 @@ def update(s: Services, target: Value, source: Value, kwargs: dict[str, Value] |
         for name, key, value in pairs:
             store(s, target, name, value, key)
     elif s.type_lookup(source.cls, "keys") is not MISSING:
-        for key in s.unpack(s.call(s.getattr(source, "keys"))):
+        for key in s.each(s.call(s.getattr(source, "keys"))):
             store(s, target, key_in(s, target, key), s.getitem(source, key), key)
     else:
-        for place, pair in enumerate(s.unpack(source)):
+        for place, pair in enumerate(s.each(source)):
             key, value = _two(s, pair, place)
             store(s, target, key_in(s, target, key), value, key)
     for name, value in (kwargs or {}).items():

@@ -224,8 +224,8 @@ def _fromkeys(s: Services, cls: Value, iterable: Value, value: Value | None) -> 
     kind = s.constant(cls)
     filling = value or NONE
     if kind is dict:
-        return dict_.new_dict(s, [(key, filling) for key in s.unpack(iterable)])
+        return dict_.new_dict(s, [(key, filling) for key in s.each(iterable)])
     result = s.call(cls)
-    for key in s.unpack(iterable):
+    for key in s.each(iterable):
         s.setitem(result, key, filling)
     return result

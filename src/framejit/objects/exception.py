@@ -199,9 +199,10 @@ def make_raised(s: Services, value: Value, cause: Value | None) -> Value:
         reason = s.force(cause)
         if not (isinstance(reason, Const) and reason.obj is None):
             reason = instantiate(s, reason, "exception causes must derive from BaseException")
-        if raised.path is not None:  # type: ignore[attr-defined]
-            s.unsupported(R.EXCEPTION_OPERATION, raised, "raise from with an exception that exists already")
-        s.setattr(raised, "__cause__", reason)
+        if raised.path is None:  # type: ignore[attr-defined]
+            s.setattr(raised, "__cause__", reason)
+    if raised.path is not None:  # type: ignore[attr-defined]
+        s.unsupported(R.EXCEPTION_OPERATION, raised, "raising an exception that exists already: its traceback grows")
     return note_raised(s, raised)
 
 

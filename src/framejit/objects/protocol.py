@@ -443,6 +443,12 @@ def unpack(s: Services, iterable: Value) -> list[Value]:
     return items
 
 
+def each(s: Services, iterable: Value) -> Iterator[Value]:
+    """The items one by one; the iterator is asked for at once."""
+    iterator = s.iter(s.force(iterable))
+    return iter(lambda: next_or_none(s, iterator), None)  # type: ignore[arg-type]
+
+
 def listed(s: Services, iterable: Value) -> list[Value]:
     """The items as a list or tuple made of them collects them: `__len__` or `__length_hint__` is asked behind `__iter__`."""
     value = s.force(iterable)

@@ -199,7 +199,7 @@ RELATIONS = {
 def of(s: Services, iterable: Value) -> Members:
     """The members of any iterable."""
     iterable = s.force(iterable)
-    return members(s, iterable) if is_set(iterable) else collect(s, s.unpack(iterable))
+    return members(s, iterable) if is_set(iterable) else collect(s, s.each(iterable))
 
 
 def make_set(s: Services, cls: type, iterable: Value | None) -> Value:

@@ -304,18 +304,27 @@ def bool_(s: Services, v: Value | None = None) -> Value:
     return bool_const(s.truth(v))
 
 
+NUMBERS = (int, float, complex, bool)
+
+
 @takes(sum, "iterable / start=")
 def sum_(s: Services, iterable: Value, start: Value | None) -> Value:
-    items = s.unpack(iterable)
-    if all(isinstance(s.force(v), Const) for v in (*items, start or NONE)):
-        return run(s, sum, *[[s.constant(v) for v in items], *([] if start is None else [s.constant(start)])])
+    items = s.each(iterable)
     total = Const(0) if start is None else s.force(start)
     if total.cls in (str, bytes):
         how = "''.join(seq)" if total.cls is str else "b''.join(seq)"
         s.raise_error(TypeError, f"sum() can't sum {'strings' if total.cls is str else 'bytes'} [use {how} instead]")
+    numbers: list[Any] = []  # the constant ones at the front: CPython adds floats with more than double precision
+    plain = total.cls in NUMBERS and isinstance(total, Const)
     for item in items:
+        item = s.force(item)
+        if plain and isinstance(item, Const) and type(item.obj) in NUMBERS:
+            numbers.append(item.obj)
+            continue
+        if plain:
+            total, plain = run(s, sum, numbers, s.constant(total)), False
         total = s.binary("+", total, item)
-    return total
+    return run(s, sum, numbers, s.constant(total)) if plain else total
 
 
 @handler(min)
@@ -331,18 +340,16 @@ def max_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def _extreme(s: Services, function: Any, symbol: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not args or set(kwargs) - {"key", "default"} or (len(args) > 1 and "default" in kwargs):
         return wrong_arguments(s, function, args, kwargs)
-    items = args if len(args) > 1 else s.unpack(args[0])
-    if not items:
-        return kwargs["default"] if "default" in kwargs else run(s, function, ())
     key = kwargs.get("key", NONE)
     has_key = s.force(key).cls is not type(None)
     best: Value | None = None
     best_key: Value | None = None
-    for item in items:
+    for item in args if len(args) > 1 else s.each(args[0]):
         item_key = s.call(key, [item]) if has_key else item
         if best is None or best_key is None or s.truth(s.compare(symbol, item_key, best_key)):
             best, best_key = item, item_key
-    assert best is not None
+    if best is None:
+        return kwargs["default"] if "default" in kwargs else run(s, function, ())
     return best
 
 

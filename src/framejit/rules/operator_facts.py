@@ -39,6 +39,9 @@ RANDOM_NAMES = frozenset({
     "fractional_max_pool2d_with_indices", "fractional_max_pool3d_with_indices", "svd_lowrank", "pca_lowrank",
 })  # fmt: skip
 
+# Operators that refuse bools.
+SUBTRACTIONS = frozenset({"sub", "sub_", "rsub", "subtract", "subtract_", "isub", "__sub__", "__rsub__", "__isub__"})
+
 # Functions that change running statistics when a flag is set: its position, name and default.
 TRAINING_FLAG = {F.batch_norm: (5, "training", False), F.instance_norm: (5, "use_input_stats", True)}
 

@@ -26,7 +26,15 @@ from framejit.core.trace import Trace, meta_key
 from framejit.core.value import NONE, Const, Node, Number, Pack, Ref, Value
 from framejit.reasons import R
 from framejit.rules import torch_state
-from framejit.rules.operator_facts import DATA_OPERATORS, TRAINING_FLAG, draws_random, mutates, takes_numbers
+from framejit.rules.operator_facts import (
+    DATA_OPERATORS,
+    SUBTRACTIONS,
+    TRAINING_FLAG,
+    draws_random,
+    mutates,
+    name_of,
+    takes_numbers,
+)
 
 FAKE_LOG = logging.getLogger("torch._subclasses.fake_tensor")
 LITERALS = frozenset({
@@ -341,6 +349,8 @@ class _Attempt:
             metas = [meta_key(fake) for fake in self.fakes] if changes else []
             real_args = [self._substitute(arg) for arg in args]
             real_kwargs = {name: self._substitute(arg) for name, arg in kwargs.items()}
+            if name_of(self.target) in SUBTRACTIONS and any(map(_is_bool, real_args)):
+                self.s.unsupported(R.UNSUPPORTED_OPERATOR, self.guilty, "bools cannot be subtracted, which fakes do not know")
             sizes = [fake.shape for fake in self.fakes] if kwargs.get("out") is not None else []
             result = self._call(real_args, real_kwargs)
             if any(fake.shape != size for fake, size in zip(self.fakes, sizes)):
@@ -449,6 +459,10 @@ def _quiet(*_warning: Any, **_rest: Any) -> None:
 
 def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
+
+
+def _is_bool(operand: Any) -> bool:
+    return type(operand) is bool or (isinstance(operand, torch.Tensor) and operand.dtype is torch.bool)
 
 
 def _version(fake: torch.Tensor) -> int | None:

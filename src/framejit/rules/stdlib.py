@@ -167,7 +167,7 @@ for _function in (*vars(math).values(), *vars(cmath).values()):
 @takes(math.prod, "iterable / start=")
 def prod(s: Services, iterable: Value, start: Value | None) -> Value:
     total = Const(1) if start is None else start
-    for item in s.unpack(iterable):
+    for item in s.each(iterable):
         total = s.binary("*", total, item)
     return total
 
