@@ -446,7 +446,7 @@ def unpack(s: Services, iterable: Value) -> list[Value]:
 def each(s: Services, iterable: Value) -> Iterator[Value]:
     """The items one by one; the iterator is asked for at once."""
     iterator = s.iter(s.force(iterable))
-    return iter(lambda: next_or_none(s, iterator), None)  # type: ignore[arg-type]
+    return iter(lambda: next_or_none(s, iterator), None)
 
 
 def listed(s: Services, iterable: Value) -> list[Value]:
