@@ -5,6 +5,7 @@ import contextlib
 import pytest
 import torch
 
+import framejit
 from support import check
 
 
@@ -231,3 +232,31 @@ def test_bools_cannot_be_subtracted_even_if_nobody_looks(x, flag):
         unused = flag - x
     except RuntimeError as error:
         return error.args
+
+
+@framejit.disable
+def opaque(value):
+    return value
+
+
+@check(graphs=0, breaks=2)
+def test_an_exception_ends_a_callee_and_closes_a_generator_of_its_caller(x):
+    log = []
+
+    def numbers():
+        try:
+            yield from (1, 2)
+        finally:
+            log.append("closed")
+
+    def callee(values):
+        first = opaque(values["b"])
+        return first + values["c"]
+
+    try:
+        for number in numbers():
+            log.append(number)
+            callee({"b": number})
+    except KeyError as error:
+        log.append(error.args)
+    return x + len(log), log

@@ -166,3 +166,39 @@ def test_errors_in_the_middle_leave_what_came_before(x):
         except KeyError as error:
             log.append(error.args)
     return x + 1, filled
+
+
+@check()
+def test_a_generator_that_raises_stop_iteration_names_its_cause(x):
+    def numbers():
+        try:
+            yield 1
+        except KeyError:
+            next(iter(()))
+
+    running = numbers()
+    next(running)
+    try:
+        running.throw(KeyError(2))
+    except RuntimeError as error:
+        cause = error.__cause__
+        return x + 1, str(error), type(cause), cause is error.__context__, error.__suppress_context__, type(cause.__context__)
+
+
+@contextlib.contextmanager
+def noting(log):
+    log.append("enter")
+    try:
+        yield
+    finally:
+        log.append("leave")
+
+
+@check()
+def test_stop_iteration_passes_a_context_manager(x):
+    log = []
+    try:
+        with noting(log):
+            next(iter(()))
+    except StopIteration as error:
+        return x + 1, log, error.args

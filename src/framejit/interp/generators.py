@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import GeneratorType
 from typing import TYPE_CHECKING
 
 from framejit.core.errors import Raised
@@ -9,6 +10,7 @@ from framejit.core.heap import MISSING
 from framejit.core.value import NONE, Ref, Value
 from framejit.interp.frame import Frame
 from framejit.interp.unwind import unwind
+from framejit.objects import exception
 from framejit.objects.generator import HANDLED
 from framejit.reasons import R
 
@@ -48,6 +50,7 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
         frame.index += 1
     frame.stack.append(sent)
     base, interp.base = interp.base, depth
+    stopped: Value | None = None
     try:
         if thrown is not None:
             frame.stack.pop()
@@ -55,9 +58,9 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
             unwind(interp, thrown, depth)
         interp.run_nested(depth)
     except Raised as raised:
-        if interp.exception_type(raised.value) is StopIteration:
-            interp.raise_error(RuntimeError, "generator raised StopIteration")
-        raise
+        if not issubclass(interp.exception_type(raised.value), StopIteration):
+            raise
+        stopped = raised.value
     finally:
         interp.base = base
         left = interp.state["handled"]
@@ -65,6 +68,9 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
             heap.set(ref, HANDLED, MISSING if left is handled else left)
         interp.trace.trail.put(interp.state, "handled", handled)
         heap.set(ref, RUNNING, False)
+    if stopped is not None:
+        kind = "generator" if ref.cls is GeneratorType else "coroutine"
+        exception.raise_from(interp, RuntimeError, f"{kind} raised StopIteration", stopped)
     if heap.get(ref, DONE):
         return None
     return interp.returned

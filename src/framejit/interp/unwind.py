@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from framejit.core.errors import Raised, Unsupported
@@ -22,12 +23,12 @@ def unwind(interp: Interpreter, exception: Value, base: int) -> None:
     frames = interp.frames
     if not base and not any(_handler(frame) for frame in frames):
         raise Unsupported(R.UNCAUGHT_EXCEPTION, exception)
+    if any(finalizes(value) for value in _dropped(interp, base)):
+        raise Unsupported(R.UNCAUGHT_EXCEPTION, exception)
     while len(frames) > base:
         frame = frames[-1]
         entry = _handler(frame)
         if entry is not None:
-            if any(finalizes(value) for value in frame.stack[entry.depth :]):
-                raise Unsupported(R.UNCAUGHT_EXCEPTION, exception)
             del frame.stack[entry.depth :]
             if entry.lasti:
                 frame.stack.append(Const(frame.instr.own_pc // 2))
@@ -41,6 +42,22 @@ def unwind(interp: Interpreter, exception: Value, base: int) -> None:
             interp.heap.set(frame.generator, ("done",), True)
             break
     raise Raised(exception)
+
+
+def _dropped(interp: Interpreter, base: int) -> Iterator[Value]:
+    """What the frames let go of on the way to the handler: asked before the first of them ends, which cannot be undone."""
+    frames = interp.frames
+    for place in range(len(frames) - 1, base - 1, -1):
+        frame = frames[place]
+        entry = _handler(frame)
+        if entry is not None:
+            yield from frame.stack[entry.depth :]
+            return
+        yield from frame.stack
+        if place <= len(interp.waiting):  # a real frame
+            yield from frame.slots
+        if frame.generator is not None:
+            return
 
 
 def _handler(frame: Frame):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import types
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
+from framejit.core.errors import Raised
 from framejit.core.heap import MISSING, Heap
 from framejit.core.path import Path
 from framejit.core.services import Services
@@ -204,6 +205,16 @@ def make_raised(s: Services, value: Value, cause: Value | None) -> Value:
     if raised.path is not None:  # type: ignore[attr-defined]
         s.unsupported(R.EXCEPTION_OPERATION, raised, "raising an exception that exists already: its traceback grows")
     return note_raised(s, raised)
+
+
+def raise_from(s: Services, kind: type[BaseException], message: str, cause: Value) -> NoReturn:
+    """Raise what C code makes of an exception that it does not let through: the old one is its cause and its context."""
+    raised = s.force(s.call(Const(kind), [Const(message)]))
+    assert isinstance(raised, Ref)
+    note_raised(s, raised)
+    s.setattr(raised, "__cause__", cause)
+    s.heap.set(raised, CONTEXT, cause)
+    raise Raised(raised)
 
 
 def note_raised(s: Services, raised: Value, handled: Value | None = None) -> Value:
