@@ -24,6 +24,7 @@ class Campaign:
         self.ran: Counter[str] = Counter()
         self.unbroken = self.captured = self.raised = 0
         self.reasons: Counter[str] = Counter()
+        self.stress: Counter[str] = Counter()
         self.failures: list[tuple[int, str, str]] = []
         self.began = time.monotonic()
 
@@ -48,6 +49,7 @@ class Campaign:
         self.ran[record["plan"]] += 1
         self.raised += record["raised"]
         self.captured += record["breaks"] >= 0
+        self.stress.update({name: record[name] for name in ("regions", "cut", "failed")})
         if record["plan"] in ("plain", "arguments", "reset", "repeat"):
             reasons = [reason for reason in record["reasons"] if not reason.startswith("UNCAUGHT_EXCEPTION")]
             self.unbroken += record["breaks"] >= 0 and not reasons
@@ -70,7 +72,8 @@ class Campaign:
         relaxed = sum(self.ran[name] for name in ("plain", "arguments", "reset", "repeat"))
         return (
             f"{total} programs, {len(self.failures)} differences, {total / seconds:.1f} programs/s, {self.captured} captured, "
-            f"{self.raised} raise, {self.unbroken} of {relaxed} without stress captured without a break"
+            f"{self.raised} raise, {self.unbroken} of {relaxed} without stress captured without a break; {self.stress['regions']} regions, "
+            f"{self.stress['cut']} of them cut, {self.stress['failed']} guards failed on purpose"
         )
 
 

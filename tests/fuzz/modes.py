@@ -19,6 +19,10 @@ class Plan(NamedTuple):
     reset: bool = False
     """Whether everything captured is forgotten between the calls."""
     keep_locals: bool = False
+    instructions: int = 0
+    """A region ends after so many bytecode instructions; 0 for no such limit."""
+    guards: int = 0
+    """Every n-th guard that passes is reported as failed; 0 for none."""
 
 
 PLANS: dict[str, Callable[[int], Plan]] = {
@@ -30,6 +34,8 @@ PLANS: dict[str, Callable[[int], Plan]] = {
     "value": lambda seed: Plan("value", (0, 1), every=3 + seed % 7, how="value"),
     "reset": lambda seed: Plan("reset", (3, 3, 4), reset=True, keep_locals=True),
     "repeat": lambda seed: Plan("repeat", tuple(range(6)) * 2),
+    "instruction": lambda seed: Plan("instruction", (0, 3, 1), instructions=1 + seed * 7 % 19),
+    "guard": lambda seed: Plan("guard", (0, 0, 1, 0, 5), guards=1 + seed * 13 % 150),
 }
 CALLS = {"graph_break": "framejit.graph_break()", "opaque": "opaque()", "peek": "peek(len(LOG), G_DICT, G_LIST)"}
 

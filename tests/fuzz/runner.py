@@ -11,6 +11,7 @@ import torch
 
 import framejit
 from fuzz.describe import FILE, describe, difference
+from fuzz.faults import faults
 from fuzz.modes import Plan
 
 
@@ -23,6 +24,12 @@ class Result(NamedTuple):
     """Of the first call; -1 if no region was made."""
     reasons: tuple[str, ...]
     raised: bool
+    regions: int = 0
+    """How many were captured in all."""
+    cut: int = 0
+    """How many of them ended for their length."""
+    failed: int = 0
+    """How many guards were reported as failed."""
 
 
 class World:
@@ -106,7 +113,7 @@ def compare(source: str, plan: Plan) -> Result:
     raised = False
     text = ""
     try:
-        with framejit.config.patch(strict=True, keep_locals=plan.keep_locals):
+        with framejit.config.patch(strict=True, keep_locals=plan.keep_locals), faults(plan.guards, plan.instructions) as failing:
             compiled = framejit.compile(world.names["main"], backend="eager")
             for index, variant in enumerate(plan.variants):
                 eager = eager_world.call(eager_world.names["main"], variant, index)
@@ -123,4 +130,5 @@ def compare(source: str, plan: Plan) -> Result:
     finally:
         for stop in unsubscribe:
             stop()
-    return Result(text, first, tuple(breaks[: max(first, 0)]), raised)
+    cut = sum(line.startswith("CODE_TOO_LARGE") for line in breaks)
+    return Result(text, first, tuple(breaks[: max(first, 0)]), raised, len(captured), cut, failing.failed)
