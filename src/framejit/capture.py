@@ -397,7 +397,7 @@ class Attempt:
     def _compile(self, lowering: Lowering, trace: Trace) -> tuple[Any, int]:
         """Hand the graph to the backend; facts that it found become guards."""
         module = torch.fx.GraphModule({}, trace.graph)
-        inputs = [entry.node.meta["example_value"] if isinstance(entry.value, Number) else entry.real for entry in lowering.inputs]
+        inputs = [entry.example for entry in lowering.inputs]
         options = self.options
         if trace.flags.get("mutates_inputs") and options.backend != "eager":
             tensors = [value for value in inputs if isinstance(value, torch.Tensor)]

@@ -41,7 +41,7 @@ class Config:
     specialize_int: bool
     """Keep Python ints constant for ever instead of turning those that changed into graph inputs."""
     specialize_float: bool
-    """Keep Python floats constant for ever."""
+    """Keep Python floats constant for ever instead of turning those that changed into graph inputs."""
     assume_static_by_default: bool
     """Sizes are constants until they are seen to change."""
     automatic_dynamic_shapes: bool
@@ -74,7 +74,7 @@ class Config:
         self.inline_limit = 200
         self.capture_without_tensors = False
         self.specialize_int = False
-        self.specialize_float = True
+        self.specialize_float = False
         self.assume_static_by_default = True
         self.automatic_dynamic_shapes = True
         self.capture_scalar_outputs = False

@@ -1,4 +1,4 @@
-"""Which Python ints become numbers of the program: those that were seen to change between captures."""
+"""Which Python ints and floats become numbers of the program: those that were seen to change between captures."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from framejit.core.path import Path
 
 
 class Seen:
-    """What is known of the ints that one code object found at its paths, by (pc, path text)."""
+    """What is known of the numbers that one code object found at its paths, by (pc, path text)."""
 
     __slots__ = ("values", "changing", "static")
 
     def __init__(self) -> None:
-        self.values: dict[tuple[int, str], int] = {}
+        self.values: dict[tuple[int, str], int | float] = {}
         self.changing: set[tuple[int, str]] = set()
         self.static: set[tuple[int, str]] = set()
 
@@ -32,8 +32,8 @@ def seen(code: CodeType) -> Seen:
     return found[1]
 
 
-def should_be_dynamic(code: CodeType, pc: int, path: Path, value: int) -> bool:
-    """Whether the int at this path differs from one that an earlier capture at this place met; remembers it."""
+def should_be_dynamic(code: CodeType, pc: int, path: Path, value: int | float) -> bool:
+    """Whether the number at this path differs from one that an earlier capture at this place met; remembers it."""
     record, key = seen(code), (pc, str(path))
     if key in record.static:
         return False
@@ -46,7 +46,7 @@ def should_be_dynamic(code: CodeType, pc: int, path: Path, value: int) -> bool:
 
 
 def make_static(code: CodeType, pc: int, path: str) -> None:
-    """Keep the int at this path constant from now on: the graph or its backend specialised it."""
+    """Keep the number at this path constant from now on: the graph or its backend specialised it."""
     seen(code).static.add((pc, path))
 
 

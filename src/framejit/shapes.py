@@ -23,7 +23,7 @@ def shape_guards(trace: Trace, inputs: Sequence[Input]) -> list[Guard]:
     """Guards for what was assumed of the numbers; a number that was made constant starts the capture over."""
     symbols: dict[Any, Path] = {}
     for entry in inputs:
-        if isinstance(entry.value, Number):
+        if isinstance(entry.value, Number) and entry.value.cls is int:
             symbols[entry.node.meta["example_value"].node._expr] = entry.path
     guards = []
     replaced = trace.shape_env.replacements

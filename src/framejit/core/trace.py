@@ -27,6 +27,11 @@ class Input:
     def __init__(self, node: torch.fx.Node, path: Path, real: Any, value: Value):
         self.node, self.path, self.real, self.value = node, path, real, value
 
+    @property
+    def example(self) -> Any:
+        """What the backend is given: the tensor, or the symbol of an int."""
+        return self.real if isinstance(self.real, torch.Tensor) else self.node.meta["example_value"]
+
 
 class ClassRecipe(NamedTuple):
     """How the exit makes a class that the captured code defined: metaclass, name, bases, namespace, `__class__` cell; and the step."""

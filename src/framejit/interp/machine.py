@@ -31,7 +31,7 @@ from framejit.rules import operator_graph
 
 Handler = Callable[["Interpreter", Frame, Instr], None]
 OPS: list[Handler | None] = [None] * len(OP_NAMES)
-DYNAMIC_TYPES = (int,)
+DYNAMIC_TYPES = (int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,9 +309,10 @@ class Interpreter:
             return Number(type(real), path, real)
         return model_of(type(real)).realize(self, path, real)
 
-    def is_dynamic(self, path: Path, real: int) -> bool:
-        """Whether the int found at `path` is a number of the program instead of a constant."""
-        if ("static", str(path)) in self.decisions or config.specialize_int:
+    def is_dynamic(self, path: Path, real: int | float) -> bool:
+        """Whether the number found at `path` is one of the program instead of a constant."""
+        specialized = config.specialize_int if isinstance(real, int) else config.specialize_float
+        if specialized or ("static", str(path)) in self.decisions:
             return False
         return dynamic.should_be_dynamic(self.start.code, self.start.pc, path, real)
 

@@ -13,7 +13,7 @@ from framejit.core.errors import Retrace
 from framejit.core.guard import Guard
 from framejit.core.path import Path
 from framejit.core.state import Exit
-from framejit.core.trace import Trace
+from framejit.core.trace import Input, Trace
 from framejit.core.value import Number
 from framejit.lower import builders
 from framejit.lower.effects import Effects, written_classes
@@ -24,6 +24,7 @@ from framejit.lower.pack import Instruction, Label, Packer, after
 from framejit.objects import generator
 from framejit.rules import torch_state
 from framejit.rules.operator_facts import draws_random, mutates
+from framejit.rules.operator_graph import float_tensor
 
 assert builders  # imported for its rows
 MODE_SETTERS = {
@@ -75,7 +76,7 @@ class Lowering:
         heap = self.trace.heap
         for ref in self.trace.cache.get("generators", ()):
             frame = heap.get(ref, generator.FRAME)
-            if frame is not None and id(ref) not in self.materializer.made and generator.cleans_up(frame):
+            if frame is not None and id(ref) not in self.materializer.made and generator.cleans_up(ref.cls, frame):
                 raise Retrace(("break", heap.get(ref, generator.MADE)))
 
     # -- the graph ----------------------------------------------------------------------------------------------------
@@ -115,12 +116,22 @@ class Lowering:
         """The program that calls `graph` (None: there is nothing to call)."""
         code: list[Instruction | Label] = self.head.emit(self.guards)
         if graph is not None:
-            registers = tuple(self.head.registers[entry.path] for entry in self.inputs)
+            registers = tuple([self._graph_input(entry, code) for entry in self.inputs])
             outputs = tuple(self.materializer.outputs.values())
             code.append(Instruction("CALL_GRAPH", (self.packer.const(graph, weak=False), flags, registers, outputs)))
         code += [*after(self.materializer.late, self.materializer.code, self.effects.code), *self.rows]
         program, notes = self.packer.pack(code, f"{self.root.co_qualname} pc={self.pc}")
         return Lowered(program, notes)
+
+    def _graph_input(self, entry: Input, code: list[Instruction | Label]) -> int:
+        """The register of a graph input; a float becomes a tensor."""
+        register = self.head.registers[entry.path]
+        if entry.value.cls is not float:
+            return register
+        made, function = self.packer.register(), self.packer.register()
+        code.append(Instruction("LOAD_CONST", (function, self.packer.const(float_tensor, weak=False))))
+        code.append(Instruction("CALL", (made, function, (register,), ())))
+        return made
 
     def lines(self) -> tuple[str, ...]:
         """The guards as text."""

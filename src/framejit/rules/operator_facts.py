@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -25,6 +26,12 @@ NUMBER_OPERATORS = frozenset({
     operator.gt, operator.ge, torch.add, torch.sub, torch.mul, torch.div, torch.eq, torch.ne, torch.lt, torch.le, torch.gt,
     torch.ge, "add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge",
 })  # fmt: skip
+
+# With a float on the left these multiply by a reciprocal, which no operator on two tensors does.
+RECIPROCAL_OPERATORS = frozenset({operator.truediv, torch.div, "div"})
+
+# A tensor does these with a number on the left as with one on the right; two tensors round otherwise in another order.
+REFLECTED = frozenset({operator.add, operator.mul})
 
 # Constructors that take a number's type for the dtype: numpy's float64 is no float to them.
 DATA_OPERATORS = frozenset({torch.tensor, torch.as_tensor, torch.asarray, "new_tensor"})
@@ -49,6 +56,18 @@ TRAINING_FLAG = {F.batch_norm: (5, "training", False), F.instance_norm: (5, "use
 def takes_numbers(target: Any) -> bool:
     """Whether an int that is not constant may be an input of the graph for this operator."""
     return target in NUMBER_OPERATORS
+
+
+def takes_float(target: Any, args: Sequence[Any], number: Any) -> bool:
+    """Whether a float that is not constant may be an input of the graph, as a float64 tensor without dimensions.
+
+    Beside a tensor of floats that has dimensions it promotes nothing and is computed with as the float itself is.
+    """
+    if len(args) != 2 or target not in NUMBER_OPERATORS or (args[0] is number and target in RECIPROCAL_OPERATORS):
+        return False
+    other = args[1] if args[0] is number else args[0]
+    fake = getattr(other, "fake", None)
+    return isinstance(fake, torch.Tensor) and fake.dim() > 0 and (fake.dtype.is_floating_point or fake.dtype.is_complex)
 
 
 def name_of(target: Any) -> str:

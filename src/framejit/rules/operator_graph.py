@@ -28,11 +28,13 @@ from framejit.reasons import R
 from framejit.rules import torch_state
 from framejit.rules.operator_facts import (
     DATA_OPERATORS,
+    REFLECTED,
     SUBTRACTIONS,
     TRAINING_FLAG,
     draws_random,
     mutates,
     name_of,
+    takes_float,
     takes_numbers,
 )
 
@@ -81,10 +83,10 @@ class Outcome(NamedTuple):
 class Operands:
     """The arguments of one call as fx arguments, with the key under which its outcome is cached."""
 
-    __slots__ = ("s", "target", "numbers", "nodes", "key", "cacheable")
+    __slots__ = ("s", "target", "args", "nodes", "key", "cacheable")
 
-    def __init__(self, s: Services, target: Any):
-        self.s, self.target, self.numbers = s, target, takes_numbers(target)
+    def __init__(self, s: Services, target: Any, args: Sequence[Value]):
+        self.s, self.target, self.args = s, target, args  # `args` only of a call without keywords
         self.nodes: list[Node] = []
         self.key: list[Any] = []
         self.cacheable = True
@@ -159,10 +161,13 @@ class Operands:
         return self.s.unsupported(R.UNSUPPORTED_OPERATOR, value, f"an argument of type {value.cls.__name__}")
 
     def _number(self, value: Number) -> Any:
-        if not self.numbers or value.cls is not int:
-            return self._const(self.s.constant(value))
-        self.key.append(("number", value.cls))
-        return number_input(self.s.trace, value)
+        if value.cls is int and takes_numbers(self.target):
+            self.key.append(("number", int))
+            return int_input(self.s.trace, value)
+        if value.cls is float and takes_float(self.target, [self.s.force(arg) for arg in self.args], value):
+            self.key.append(("number", float))
+            return float_input(self.s.trace, value)
+        return self._const(self.s.constant(value))
 
 
 class NumberSource(Source):
@@ -176,8 +181,8 @@ class NumberSource(Source):
         return self.text
 
 
-def number_input(trace: Trace, value: Number) -> torch.fx.Node:
-    """The placeholder of a number that the program hands to the graph."""
+def int_input(trace: Trace, value: Number) -> torch.fx.Node:
+    """The placeholder of an int that the program hands to the graph."""
     found = trace.inputs.get(value.path)
     if found is not None:
         return found.node
@@ -188,13 +193,32 @@ def number_input(trace: Trace, value: Number) -> torch.fx.Node:
     return node
 
 
+def float_tensor(number: float) -> torch.Tensor:
+    """What a graph is given for a float that changes."""
+    return torch.tensor(number, dtype=torch.float64, device="cpu")
+
+
+def float_input(trace: Trace, value: Number) -> torch.fx.Node:
+    """The placeholder of a float that the program hands to the graph as a tensor."""
+    found = trace.inputs.get(value.path)
+    if found is not None:
+        return found.node
+    real = float_tensor(value.hint)
+    example = trace.fake_mode.from_tensor(real)
+    node = trace.placeholder(value.path, real, value, example, "number")
+    node.meta["hint"] = example
+    return node
+
+
 def operator(
     s: Services, op: str, target: Any, args: Sequence[Value], kwargs: dict[str, Value] | None = None
 ) -> Value:
     """Append `target(*args, **kwargs)` (or the method of that name) to the graph and return its symbolic result."""
     trace = s.trace
-    operands = Operands(s, target)
+    operands = Operands(s, target, () if kwargs else args)
     convert, key = operands.convert, operands.key
+    if target in REFLECTED and type(args[0]) is Number and args[0].cls is float:
+        args = args[::-1]
     fx_args = tuple([convert(arg) for arg in args])
     fx_kwargs: dict[str, Any] = {}
     if kwargs:
