@@ -75,6 +75,16 @@ LEN = step("LEN", lambda o, _a: len(o), lambda p, _a: f"len({p})", "LOAD_LEN")
 BINARY = step("BINARY", lambda o, a: BINARY_OPERATORS[a[0]](o, a[1]), lambda p, a: f"({p} {a[0]} {a[1]})", "BINARY", True)
 COMPARE = step("COMPARE", lambda o, a: COMPARISONS[a[0]](o, a[1]), lambda p, a: f"({p} {a[0]} {a[1]})", "COMPARE", True)
 UNARY = step("UNARY", lambda o, a: UNARY_OPERATORS[a](o), lambda p, a: f"({a} {p})", "UNARY")
+# What a function makes of the value and some constants: it changes nothing that anybody else sees. The argument is a Called.
+CALLED = step("CALLED", lambda o, a: a.function(o, *a.args), lambda _p, a: a.text, "CALL")
+
+
+class Called(NamedTuple):
+    """The function of a CALLED step, the constants behind its first argument, and what stands for all of it in texts."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    text: str
 
 
 def _item_text(parent: str, key: Any) -> str:
@@ -120,7 +130,17 @@ class Path:
         return STEPS[self.kind].read(self.parent.read(roots), arg)
 
     def __str__(self) -> str:
-        return STEPS[self.kind].text("" if self.parent is None else str(self.parent), self.arg)
+        plain = self.parent is None or self.kind == CALLED
+        return STEPS[self.kind].text("" if plain else str(self.parent), self.arg)
+
+    def is_called(self) -> bool:
+        """Whether a function's answer takes part in the value, which the next run need not see again."""
+        path: Path | None = self
+        while path is not None:
+            if path.kind == CALLED or (STEPS[path.kind].binary and path.arg[1].is_called()):
+                return True
+            path = path.parent
+        return False
 
     __repr__ = __str__
 

@@ -11,6 +11,7 @@ from framejit.core.path import Path
 from framejit.core.value import Const, Ref, Value
 from framejit.lower.materialize import CONTENTS, DICT_FIELD, Materializer
 from framejit.lower.pack import Instruction
+from framejit.objects.rebuild import WRITERS
 
 ITEMS, APPENDED = Heap.ITEMS, Heap.APPENDED
 
@@ -47,6 +48,9 @@ class Effects:
         m = self.m
         if type(field) is tuple and field[0] == "call":
             self.call(field[1])
+        elif type(field) is tuple and field in WRITERS:
+            function, values = WRITERS[field](value)
+            self.call(function, m.value(ref), *(m.value(each) for each in values))
         elif _is_key(field):
             self._key(ref, field[1], value, initial)
         elif isinstance(field, types.MemberDescriptorType):

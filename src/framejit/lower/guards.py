@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from framejit.core.guard import PREDICATES, Guard, predicate
 from framejit.core.heap import MISSING
-from framejit.core.path import BINARY, CALLER_SLOT, COMPARE, CONST, DICT_ITEM, DICT_KEY, STEPS, UNARY, Path
+from framejit.core.path import BINARY, CALLED, CALLER_SLOT, COMPARE, CONST, DICT_ITEM, DICT_KEY, STEPS, UNARY, Path
 from framejit.core.where import Where
 from framejit.lower.pack import KINDS, Instruction, Label, Packer
 
@@ -239,8 +239,16 @@ class Head:
             self._add(op, register, COMPARISON_NUMBERS[arg[0]], parent, self.load(arg[1]))
         elif path.kind == UNARY:
             self._add("NOT", register, parent) if arg == "not" else self._add(op, register, UNARY_NUMBERS[arg], parent)
+        elif path.kind == CALLED:
+            function, *more = [self._constant(obj) for obj in (arg.function, *arg.args)]
+            self._add(op, register, function, (parent, *more), (), note=Note(self.text(path), ""))
         else:
             self._add_load(op, register, parent, arg, path)
+
+    def _constant(self, obj: Any) -> int:
+        register = self.packer.register()
+        self._add("LOAD_CONST", register, self.packer.const(obj))
+        return register
 
     def _add_load(self, op: str, register: int, parent: int, arg: Any, path: Path) -> None:
         note = Note(self.text(path), "")

@@ -19,10 +19,11 @@ from framejit.lower.guards import Head
 from framejit.lower.pack import Instruction, Label, Packer
 from framejit.objects.exception import raised_at
 from framejit.objects.fold import FOLDABLE, VALUE
-from framejit.objects.rebuild import REBUILDERS, rebuild
+from framejit.objects.rebuild import REBUILDERS, WRITERS, rebuild
 
 ITEMS = Heap.ITEMS
 CONTENTS, DICT_FIELD = ("contents",), ("dict",)
+HEAP_TYPE = 1 << 9
 PRIVATE: set[Any] = {VALUE}  # fields that only the capture knows
 Builder = Callable[["Materializer", Ref], int]
 BUILDERS: dict[type, Builder] = {}
@@ -267,8 +268,10 @@ class Materializer:
 
     def instance(self, ref: Ref) -> int:
         """An object of a class written in Python: made bare, then filled."""
-        plain = self.heap.get(ref, VALUE)
-        if plain is None:
+        plain, owner = self.heap.get(ref, VALUE), _owner_of_new(ref.cls)
+        if owner.__flags__ & HEAP_TYPE:
+            register = self.call(owner.__new__, self.const(ref.cls))
+        elif plain is None:
             register = self.new("NEW", self.const(ref.cls))
         else:  # of a subclass of int, float, str ...
             base = next(base for base in ref.cls.__mro__ if base in FOLDABLE)
@@ -295,6 +298,9 @@ class Materializer:
             self.add("STORE_CELL", register, self.value(value))
         elif field == ITEMS:
             self._store_items(ref.cls, register, value)
+        elif field in WRITERS:
+            function, values = WRITERS[field](value)
+            self.effect(function, register, *(self.value(each) for each in values))
         elif field not in PRIVATE:
             raise NotImplementedError(f"field {field} of a {ref.cls.__qualname__}")
 
@@ -371,6 +377,12 @@ class Materializer:
             for field in self.heap.fields_of(value).values():  # type: ignore[arg-type]
                 _gather(field, found)
         return [part for part in found if isinstance(part, (Pack, Ref)) and part.path is None]
+
+
+def _owner_of_new(cls: type) -> type:
+    """The type written in C whose `__new__` makes instances of the class."""
+    found: type = next(base for base in cls.__mro__ if isinstance(vars(base).get("__new__"), types.BuiltinFunctionType))
+    return found
 
 
 def _gather(field: Any, found: list[Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from typing import Any
 
+from framejit import dynamic
 from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Lazy, Node, Number, Pack, Ref, Value
 from framejit.reasons import R
@@ -19,6 +20,7 @@ def constant(s: Services, value: Value) -> Any:
     if isinstance(value, Const):
         return value.obj
     if isinstance(value, Number):
+        foresee(s, value)
         s.guard(value.path, "EQ", value.hint)
         return value.hint
     if isinstance(value, Pack):
@@ -31,6 +33,12 @@ def constant(s: Services, value: Value) -> Any:
             plain = value.cls.__flags__ & HEAP_TYPE  # other types, such as torch.Size, check their items
             return tuple.__new__(value.cls, items) if plain else value.cls(items)
     return s.unsupported(R.OPAQUE_OPERATION, value, "a constant is needed here")
+
+
+def foresee(s: Services, number: Number) -> None:
+    """In front of a guard on a number: one that was drawn at random is not to be guarded once it was seen to differ."""
+    if number.path.is_called() and dynamic.should_be_dynamic(s.start.code, s.start.pc, number.path, number.hint):  # type: ignore[attr-defined]
+        s.unsupported(R.RANDOM_STATE, number, "what goes on depends on it")
 
 
 def is_constant(s: Services, value: Value) -> bool:

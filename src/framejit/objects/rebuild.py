@@ -13,6 +13,9 @@ Rebuild = Callable[[Field], "tuple[Any, list[Value]]"]
 
 REBUILDERS: dict[type, Rebuild] = {}
 
+# Fields that a function writes: field -> from its content to the function and what stands behind the object among its arguments.
+WRITERS: dict[Any, Callable[[Any], tuple[Any, list[Value]]]] = {}
+
 
 def rebuild(heap: Heap, ref: Ref) -> tuple[Any, list[Value]]:
     """A callable and its arguments, which make the real object in the state of the virtual one."""

@@ -7,7 +7,7 @@ from typing import Any
 from framejit.core.path import BINARY, BINARY_OPERATORS, COMPARE, COMPARISONS, UNARY, UNARY_OPERATORS, Path
 from framejit.core.services import Services
 from framejit.core.value import Const, Node, Number, Value, bool_const
-from framejit.objects import fold
+from framejit.objects import constants, fold
 from framejit.reasons import R
 
 # Their result's type, or whether they raise, hangs on the right operand's value.
@@ -55,6 +55,7 @@ def unary(s: Services, symbol: str, v: Value) -> Value:
 def truth(s: Services, v: Value) -> bool:
     """The truth value, which becomes a fact the region relies on."""
     if isinstance(v, Number):
+        constants.foresee(s, v)
         s.guard(v.path, "TRUTH", bool(v.hint))
         return bool(v.hint)
     return s.unsupported(R.DATA_DEPENDENT_BRANCH, v)

@@ -17,7 +17,6 @@ import math
 import operator
 import os
 import posix
-import random
 import re
 import struct
 import sys
@@ -615,13 +614,3 @@ def warn(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
 @handler(*(found for found in vars(time).values() if isinstance(found, types.BuiltinFunctionType)))
 def look_at_clock(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return s.unsupported(R.OPAQUE_CALL, time)
-
-
-def _draw(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return s.unsupported(R.RANDOM_STATE)
-
-
-for _owner in (random.Random, random.Random.__base__):
-    for _name, _found in vars(_owner).items():
-        if not _name.startswith("__") and isinstance(_found, (types.FunctionType, types.MethodDescriptorType)) and _found not in HANDLERS:
-            HANDLERS[_found] = _draw
