@@ -1,5 +1,8 @@
 """Coroutines driven inside the captured function: await, async with, async for."""
 
+import warnings
+
+import framejit
 from support import check
 
 
@@ -75,3 +78,26 @@ def test_wrong_protocols(x):
         except (TypeError, AttributeError) as error:
             found.append(str(error))
     return x + 1, found
+
+
+@check(graphs=1, breaks=2)
+def test_a_finished_coroutine_survives_its_region(x):
+    running = double(3)
+    try:
+        running.send(None)
+    except StopIteration as stop:
+        x = x + stop.value
+    kept = [running]
+    framejit.graph_break()
+    try:
+        kept[0].send(None)
+    except RuntimeError as error:
+        return x * 2, error.args
+
+
+@check(graphs=0, breaks=3)
+def test_a_coroutine_that_nobody_awaits_warns(x):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        double(x)
+        return [str(entry.message) for entry in caught]

@@ -36,11 +36,14 @@ def new(s: Services, frame: Any, code: types.CodeType) -> Ref:
     return ref
 
 
-def cleans_up(frame: Any) -> bool:
-    """Whether a suspended body has something to do when its generator dies: it waits in a `try` or `with`."""
+def cleans_up(cls: type, frame: Any) -> bool:
+    """Whether something happens when a generator dies that was not finished: its body waits in a `try` or `with`.
+
+    A coroutine that was never awaited warns.
+    """
     ins = frame.instr
     if ins.op == "RETURN_GENERATOR":
-        return False
+        return cls is types.CoroutineType
     row = frame.code.instructions[frame.index - 1].handler
     if row < 0:
         return False
