@@ -101,3 +101,61 @@ def test_a_coroutine_that_nobody_awaits_warns(x):
         warnings.simplefilter("always")
         double(x)
         return [str(entry.message) for entry in caught]
+
+
+class Step:
+    def __init__(self, n=1):
+        self.n = n
+
+    def __await__(self):
+        return (yield self.n)
+
+
+class Wrong:
+    def __init__(self, given):
+        self.given = given
+
+    def __await__(self):
+        return self.given
+
+
+async def waits(awaitable):
+    return await awaitable
+
+
+@check(graphs=0, breaks=3)
+def test_errors_of_coroutines_are_worded_as_coroutines(x):
+    def closed():
+        running = waits(Step())
+        running.close()
+        return running
+
+    def suspended():
+        running = waits(Step())
+        running.send(None)
+        return running
+
+    def greedy():
+        async def ignores():
+            try:
+                await Step()
+            except GeneratorExit:
+                await Step()
+
+        running = ignores()
+        running.send(None)
+        running.close()
+
+    async def stops():
+        next(iter(()))
+
+    said = []
+    for attempt in (
+        lambda: closed().send(None), lambda: closed().throw(KeyError(1)), lambda: waits(suspended()).send(None), lambda: waits(object()).send(None), greedy,
+        lambda: waits(Wrong([])).send(None), lambda: waits(Wrong(suspended())).send(None), lambda: stops().send(None), lambda: waits(Step()).send(2),
+    ):  # fmt: skip
+        try:
+            attempt()
+        except Exception as error:
+            said.append((type(error), str(error), type(error.__cause__)))
+    return x + len(said), said

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from fuzz import classes
+from fuzz import classes, containers, functions
 from fuzz.expressions import LITERALS, Expressions
 from fuzz.scope import Scope, Source, indent
 from fuzz.statements import KINDS, Statements
 
+assert containers and functions  # imported for their rows
 PRELUDE = """
-import bisect, contextlib, dataclasses, functools, itertools, math, operator, random
+import bisect, collections, contextlib, dataclasses, functools, itertools, math, operator, random
 import torch
 LOG, KEPT = [], []
 G_INT, G_LIST, G_DICT = 3, [1, 2], {"a": 1}
@@ -30,6 +31,39 @@ BOX = Box()
 class Point:
     a: int
     b: int = 0
+
+Pair = collections.namedtuple("Pair", "first second")
+
+class Step:
+    def __init__(self, number):
+        self.number = number
+    def __await__(self):
+        LOG.append(("step", self.number))
+        got = yield self.number
+        return got or 0
+    async def __aenter__(self):
+        return self.number
+    async def __aexit__(self, kind, error, tb):
+        LOG.append(kind and kind.__name__)
+        return False
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(4, 4)
+        self.scale = torch.nn.Parameter(torch.ones(4))
+        self.register_buffer("seen", torch.zeros(()))
+        self.calls, self.label = 0, ""
+        with torch.no_grad():
+            self.inner.weight.copy_(torch.arange(16.0).reshape(4, 4) % 3 - 1)
+            self.inner.bias.zero_()
+    def forward(self, x):
+        self.calls += 1
+        if self.training:
+            self.seen += 1
+        return self.inner(x) * self.scale
+
+NET = Net()
 
 class Field:
     def __init__(self, start):

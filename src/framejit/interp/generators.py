@@ -24,9 +24,12 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
     """Run the body to its next yield; None when it returned."""
     heap = interp.heap
     frame: Frame | None = heap.get(ref, FRAME)
+    kind = "generator" if ref.cls is GeneratorType else "coroutine"
     if heap.get(ref, RUNNING):
-        interp.raise_error(ValueError, "generator already executing")
+        interp.raise_error(ValueError, f"{kind} already executing")
     if frame is None:
+        if kind == "coroutine":
+            interp.raise_error(RuntimeError, "cannot reuse already awaited coroutine")
         if thrown is not None:
             raise Raised(thrown)
         interp.returned = NONE
@@ -69,7 +72,6 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
         interp.trace.trail.put(interp.state, "handled", handled)
         heap.set(ref, RUNNING, False)
     if stopped is not None:
-        kind = "generator" if ref.cls is GeneratorType else "coroutine"
         exception.raise_from(interp, RuntimeError, f"{kind} raised StopIteration", stopped)
     if heap.get(ref, DONE):
         return None

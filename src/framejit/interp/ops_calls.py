@@ -115,10 +115,20 @@ def get_yield_from_iter(interp: Interpreter, ins: Instr, iterable: Value) -> Val
 def get_awaitable(interp: Interpreter, ins: Instr, awaitable: Value) -> Value:
     value = interp.force(awaitable)
     if isinstance(value, Ref) and value.cls is types.CoroutineType:
+        if generator.is_symbolic(interp, value) and generator.awaits(interp, value):
+            interp.raise_error(RuntimeError, "coroutine is being awaited already")
         return value
-    if isinstance(value, (Const, Node)):
+    if isinstance(value, (Const, Node)) or (isinstance(value, Ref) and value.cls is types.GeneratorType):
         interp.unsupported(R.COROUTINE, value)
-    return interp.call_method(value, "__await__")
+    method = interp.special(value, "__await__")
+    if method is None:
+        interp.raise_error(TypeError, f"object {type_name(value.cls)} can't be used in 'await' expression")
+    found = interp.force(interp.call(method))
+    if found.cls is types.CoroutineType:
+        interp.raise_error(TypeError, "__await__() returned a coroutine")
+    if interp.type_lookup(found.cls, "__next__") in (MISSING, None):
+        interp.raise_error(TypeError, f"__await__() returned non-iterator of type '{type_name(found.cls)}'")
+    return found
 
 
 @raw("SEND")

@@ -129,7 +129,7 @@ def _frame(m: Materializer, ref: Ref) -> int:
 def _generator(m: Materializer, ref: Ref) -> int:
     frame = m.heap.get(ref, generator.FRAME)
     if frame is None:
-        return _finished_generator(m, m.heap.get(ref, generator.FUNCTION))
+        return _finished_generator(m, ref)
     ins = frame.instr
     if ins.op == "RETURN_GENERATOR":  # not started: it goes on behind this instruction
         ins = frame.code.instructions[frame.index + 1]
@@ -139,12 +139,13 @@ def _generator(m: Materializer, ref: Ref) -> int:
     return m.new("BUILD_GENERATOR", m.value(frame.func), ins.pc, (*slots, *stack))
 
 
-def _finished_generator(m: Materializer, body: Const | Ref) -> int:
-    """A generator of this function that has come to its end: one that never started is closed."""
+def _finished_generator(m: Materializer, ref: Ref) -> int:
+    """A generator that has come to its end: one of the same function that never started is closed."""
+    body = m.heap.get(ref, generator.FUNCTION)
     code = decode(m.heap.get(body, function.CODE) if isinstance(body, Ref) and body.virtual else path_code(body))
     start = next(ins for ins in code.instructions if ins.op == "RETURN_GENERATOR")
     register = m.new("BUILD_GENERATOR", m.value(body), start.next_pc, (EMPTY,) * code.nlocalsplus)
-    m.effect(types.GeneratorType.close, register)
+    m.effect(vars(ref.cls)["close"], register)
     return register
 
 

@@ -75,6 +75,12 @@ def is_symbolic(s: Services, value: Value) -> bool:
     return isinstance(value, Ref) and value.cls in (types.GeneratorType, types.CoroutineType) and s.heap.get(value, DONE) is not None
 
 
+def awaits(s: Services, ref: Ref) -> bool:
+    """Whether a coroutine of the capture is suspended in an `await`."""
+    frame = s.heap.get(ref, FRAME)
+    return frame is not None and frame.instr.op == "RESUME" and frame.instr.arg & 3 >= 2
+
+
 @model(types.GeneratorType, types.CoroutineType)
 class GeneratorModel(Model):
     """Symbolic generators; real ones are left to CPython."""
@@ -169,5 +175,5 @@ def close(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
             raise
         return NONE
     if item is not None:
-        s.raise_error(RuntimeError, "generator ignored GeneratorExit")
+        s.raise_error(RuntimeError, f"{'generator' if v.cls is types.GeneratorType else 'coroutine'} ignored GeneratorExit")
     return NONE
