@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+from framejit.core.classes import ClassRecipe
 from framejit.core.errors import Retrace
 from framejit.core.guard import PREDICATES, Guard
 from framejit.core.heap import MISSING, Heap, Trail
 from framejit.core.path import Path, Roots
-from framejit.core.value import Node, Number, Ref, Value
+from framejit.core.value import Node, Number, Value
 
 HEAP_TYPE, MUTABLE_FLAGS = 1 << 9, 1 << 9 | 1 << 8  # the second with Py_TPFLAGS_IMMUTABLETYPE
 
@@ -31,17 +33,6 @@ class Input:
     def example(self) -> Any:
         """What the backend is given: the tensor, or the symbol of an int."""
         return self.real if isinstance(self.real, torch.Tensor) else self.node.meta["example_value"]
-
-
-class ClassRecipe(NamedTuple):
-    """How the exit makes a class that the captured code defined: metaclass, name, bases, namespace, `__class__` cell; and the step."""
-
-    meta: type
-    name: str
-    bases: tuple[Value, ...]
-    namespace: Ref
-    cell: Ref | None
-    step: int
 
 
 _META_KEYS: dict[Any, int] = {}
@@ -81,7 +72,7 @@ class Trace:
         self.inputs: dict[Path, Input] = {}
         self.known: dict[int, Value] = {}  # id(real object) -> its value, for aliasing
         self.classes: dict[type, ClassRecipe] = {}  # stand-ins of classes that the captured code defined
-        self.wrappers: dict[int, Any] = {}  # id of a descriptor around stand-ins -> (constant, kind, arguments, keywords)
+        self.wrappers: dict[int, Any] = {}  # id of what was made of stand-ins -> (constant, function, arguments, keywords)
         self.alive: list[Any] = []  # keeps the ids above valid
         self.flags: dict[str, bool] = {}  # mutates, random, modes: what the graph does beyond computing
         self.operators: dict[str, int] = {"count": 0}
@@ -117,6 +108,13 @@ class Trace:
                     self.guard_type_attr(base, name, found, origin)
             elif name in vars(base):
                 return
+
+    def forget_type_attr(self, cls: type, name: str) -> None:
+        """A captured class was written to: what looking `name` up in it and its subclasses gave is to be asked again."""
+        rows = self.type_rows
+        for key in [key for key in rows if key[1] == name and cls in key[0].__mro__]:
+            found = rows.pop(key)
+            self.trail.on_undo(functools.partial(rows.__setitem__, key, found))
 
     # -- the graph ------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from framejit.bytecode.instr import CANONICAL, OP_IDS, Instr
 from framejit.bytecode.versions import NULL_FIRST
-from framejit.core.errors import Cut
+from framejit.core.errors import Cut, Raised
 from framejit.core.heap import MISSING
 from framejit.core.services import Pending
 from framejit.core.value import NONE, NULL, Const, Lazy, Number, Pack, Ref, Value, bool_const
@@ -267,22 +267,34 @@ def load_locals(interp: Interpreter, ins: Instr) -> Value:
 
 @op("SETUP_ANNOTATIONS")
 def setup_annotations(interp: Interpreter, ins: Instr) -> None:
-    names, key = _namespace(interp), Const("__annotations__")
-    if not interp.truth(interp.contains(names, key)):
-        interp.setitem(names, key, interp.heap.new(dict, {interp.heap.ITEMS: {}}))
+    names = _namespace(interp)
+    if _of_names(interp, names, "__annotations__") is None:
+        interp.setitem(names, Const("__annotations__"), interp.heap.new(dict, {interp.heap.ITEMS: {}}))
 
 
 @op("LOAD_FROM_DICT_OR_DEREF")
 def load_from_dict_or_deref(interp: Interpreter, ins: Instr, names: Value) -> Value:
-    key = Const(interp.frames[-1].code.locals[ins.value].name)
-    return interp.getitem(names, key) if interp.truth(interp.contains(names, key)) else load_deref(interp, ins)
+    found = _of_names(interp, names, interp.frames[-1].code.locals[ins.value].name)
+    return load_deref(interp, ins) if found is None else found
 
 
 @op("LOAD_NAME")
 def load_name(interp: Interpreter, ins: Instr) -> Value:
-    names = _namespace(interp)
-    key = Const(ins.value)
-    return interp.getitem(names, key) if interp.truth(interp.contains(names, key)) else _global(interp, ins.value)
+    found = _of_names(interp, _namespace(interp), ins.value)
+    return _global(interp, ins.value) if found is None else found
+
+
+def _of_names(interp: Interpreter, names: Value, name: str) -> Value | None:
+    """What the namespace of a class body holds; any mapping is asked for the item."""
+    names, key = interp.force(names), Const(name)
+    if names.cls is dict:
+        return interp.getitem(names, key) if interp.truth(interp.contains(names, key)) else None
+    try:
+        return interp.getitem(names, key)
+    except Raised as raised:
+        if not issubclass(interp.exception_type(raised.value), KeyError):
+            raise
+        return None
 
 
 @op("STORE_NAME")
@@ -292,10 +304,12 @@ def store_name(interp: Interpreter, ins: Instr, value: Value) -> None:
 
 @op("DELETE_NAME")
 def delete_name(interp: Interpreter, ins: Instr) -> None:
-    names, key = _namespace(interp), Const(ins.value)
-    if not interp.truth(interp.contains(names, key)):
+    try:
+        interp.delitem(_namespace(interp), Const(ins.value))
+    except Raised as raised:
+        if not issubclass(interp.exception_type(raised.value), KeyError):
+            raise
         interp.raise_error(NameError, f"name '{ins.value}' is not defined")
-    interp.delitem(names, key)
 
 
 # -- attributes and items -----------------------------------------------------------------------------------------------

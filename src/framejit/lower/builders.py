@@ -11,7 +11,7 @@ from framejit.bytecode.flow import analyze
 from framejit.core.errors import Retrace
 from framejit.core.program import EMPTY
 from framejit.core.value import FALSE, NONE, Const, Ref
-from framejit.lower.materialize import DICT_FIELD, ITEMS, Materializer, builder
+from framejit.lower.materialize import DICT_FIELD, FILLERS, ITEMS, Materializer, builder
 from framejit.objects import exception, frame_, function, generator
 
 
@@ -79,8 +79,15 @@ def _function(m: Materializer, ref: Ref) -> int:
         if (name,) in fields:
             m.add("STORE_ATTR", register, m.packer.const(name), m.value(fields[(name,)]))
     if DICT_FIELD in fields:
-        m.store(ref, register, DICT_FIELD, fields[DICT_FIELD])
+        m.fill_now_or_later(ref, register)
     return register
+
+
+def _function_dict(m: Materializer, ref: Ref, register: int) -> None:
+    m.store(ref, register, DICT_FIELD, m.heap.fields_of(ref)[DICT_FIELD])
+
+
+FILLERS[types.FunctionType] = _function_dict
 
 
 def _exception(m: Materializer, ref: Ref) -> int:

@@ -10,10 +10,11 @@ from typing import Any
 import torch
 import torch.fx
 
+from framejit.core.classes import BASES, META, NAMESPACE, set_slot
 from framejit.core.errors import Retrace
 from framejit.core.heap import MISSING, Heap
 from framejit.core.program import EMPTY
-from framejit.core.trace import ClassRecipe, Trace
+from framejit.core.trace import Trace
 from framejit.core.value import Const, Lazy, Node, Null, Number, Pack, Ref, Value
 from framejit.lower.guards import Head
 from framejit.lower.pack import Instruction, Label, Packer
@@ -24,9 +25,11 @@ from framejit.objects.rebuild import REBUILDERS, WRITERS, rebuild
 ITEMS = Heap.ITEMS
 CONTENTS, DICT_FIELD = ("contents",), ("dict",)
 HEAP_TYPE = 1 << 9
+CONTAINERS = (list, dict, set, types.CellType)
 PRIVATE: set[Any] = {VALUE}  # fields that only the capture knows
 Builder = Callable[["Materializer", Ref], int]
 BUILDERS: dict[type, Builder] = {}
+FILLERS: dict[type, Callable[[Materializer, Ref, int], None]] = {}  # what is written to objects of these types once they are there
 
 
 def builder(*kinds: type) -> Callable[[Builder], Builder]:
@@ -56,7 +59,6 @@ class Materializer:
         self.unfilled: list[Ref] = []
         self.depth = 0
         self.late: set[int] = set()  # registers that are set behind the effects
-        self.defining: dict[type, list[Ref]] = {}  # classes that are being made: the cells that wait for them
 
     # -- services of builders -----------------------------------------------------------------------------------------
 
@@ -84,58 +86,34 @@ class Materializer:
         return found
 
     def _captured(self, obj: Any) -> int | None:
-        """A class that the captured code defined, its functions and descriptors."""
-        kind = type(obj)
-        if isinstance(obj, type):
-            recipe = self.trace.classes.get(obj)
-            return None if recipe is None else self._class(obj, recipe)
-        if kind is types.FunctionType:
-            ref = self.trace.known.get(id(obj))
-            return self.value(ref) if isinstance(ref, Ref) and ref.path is None else None
-        found = self.trace.wrappers.get(id(obj)) if kind in (staticmethod, classmethod, property) else None
-        if found is None or found[0].obj is not obj:
-            return None
+        """A class that the captured code defined, its functions, and what was made of these."""
+        part = self._part(obj)
+        if not isinstance(part, Const):
+            return None if part is None else self.value(part)
         key = ("wrapper", id(obj))
         if key not in self.made:
-            _, made, args, names = found
+            _, made, args, names = self.trace.wrappers[id(obj)]
             registers = [self.value(value) for value in (*args, *names.values())]
             self.made[key] = self.call(made, *registers, names=tuple(names))
         return self.made[key]
 
-    def _class(self, cls: type, recipe: ClassRecipe) -> int:
-        """Call the metaclass; cells that hold the class are filled afterwards."""
-        key = ("class", id(cls))
-        found = self.made.get(key)
-        if found is not None:
-            return found
-        if cls in self.defining:
-            raise Retrace(("break", recipe.step))
-        self.defining[cls] = []
-        self.depth += 1
-        namespace = self.value(recipe.namespace)
-        bases = self.tuple_of(recipe.bases)
-        register = self.made[key] = self.call(recipe.meta, self.const(recipe.name), bases, namespace)
-        self.depth -= 1
-        for cell in self.defining.pop(cls):
-            if cell is not recipe.cell:
-                self.add("STORE_CELL", self.made[id(cell)], register)
-        return register
+    def _part(self, obj: Any) -> Value | None:
+        """What a real object stands for: a captured class or function, or a constant made of such; None: itself."""
+        trace = self.trace
+        if isinstance(obj, type):
+            recipe = trace.classes.get(obj)
+            if recipe is not None:
+                return recipe.ref
+        elif type(obj) is types.FunctionType:
+            ref = trace.known.get(id(obj))
+            return ref if isinstance(ref, Ref) and ref.path is None else None
+        found = trace.wrappers.get(id(obj))
+        return found[0] if found is not None and found[0].obj is obj else None
 
     def cell(self, ref: Ref) -> int:
-        """A cell; one that holds a class which is being made stays empty till the class is there."""
+        """A cell."""
         contents = self.heap.get(ref, CONTENTS)
-        if contents is None or contents is MISSING:
-            return self.new("BUILD_CELL", EMPTY)
-        cls = contents.obj if isinstance(contents, Const) else None
-        if isinstance(cls, type) and cls in self.trace.classes and ("class", id(cls)) not in self.made:
-            register = self.made[id(ref)] = self.new("BUILD_CELL", EMPTY)
-            if cls in self.defining:
-                self.defining[cls].append(ref)
-                return register
-            made = self._class(cls, self.trace.classes[cls])
-            self.add("STORE_CELL", register, made)
-            return register
-        return self.new("BUILD_CELL", self.value(contents))
+        return self.new("BUILD_CELL", EMPTY if contents is None or contents is MISSING else self.value(contents))
 
     def call(self, function: Any, *args: int, names: tuple[str, ...] = ()) -> int:
         """A register with the result of calling a constant."""
@@ -159,7 +137,8 @@ class Materializer:
         if path is not None:
             return self.head.want(path) if path in self.head.registers else None
         if isinstance(value, Const):
-            return self.value(value)
+            part = self._part(value.obj) if self.trace.classes else None
+            return self.value(value) if part is None else self.made.get(id(part))
         if isinstance(value, Node):
             return self.outputs.get(value.node)
         return self.made.get(id(value))
@@ -236,7 +215,7 @@ class Materializer:
 
     def _ref(self, ref: Ref) -> int:
         cls = ref.cls
-        if ref in self.early:
+        if ref in self.early and cls in CONTAINERS:
             register = self._empty(cls)
             self.made[id(ref)] = register
             self.unfilled.append(ref)
@@ -277,11 +256,22 @@ class Materializer:
             base = next(base for base in ref.cls.__mro__ if base in FOLDABLE)
             register = self.call(base.__new__, self.const(ref.cls), self.value(plain))
         self.made[id(ref)] = register
-        self.fill(ref, register)
+        self.fill_now_or_later(ref, register)
         return register
+
+    def fill_now_or_later(self, ref: Ref, register: int) -> None:
+        """Write the fields of an object that is there, at the end where it is part of a cycle."""
+        if ref in self.early:
+            self.unfilled.append(ref)
+        else:
+            self.fill(ref, register)
 
     def fill(self, ref: Ref, register: int) -> None:
         """Write all fields of a virtual object whose bare form is in the register."""
+        filler = FILLERS.get(ref.cls)
+        if filler is not None:
+            filler(self, ref, register)
+            return
         for field, value in list(self.heap.fields_of(ref).items()):
             if value is not MISSING and not (type(field) is tuple and field[0] == "k"):
                 self.store(ref, register, field, value)
@@ -291,7 +281,10 @@ class Materializer:
         if isinstance(field, str):
             self.add("STORE_INSTANCE_DICT", register, self.packer.const(field), self.value(value))
         elif isinstance(field, types.MemberDescriptorType):
-            self.effect(field.__set__, register, self.value(value))
+            if field.__objclass__ in self.trace.classes:
+                self.effect(set_slot, self.const(field), register, self.value(value))
+            else:
+                self.effect(field.__set__, register, self.value(value))
         elif field == DICT_FIELD:
             self._store_dict(register, value)
         elif field == CONTENTS:
@@ -359,24 +352,50 @@ class Materializer:
                 finished.add(id(value))
 
     def _break_cycle(self, cycle: list[Value]) -> None:
-        containers = [value for value in cycle if isinstance(value, Ref)]
-        if any(value in self.early or not (value.cls in BUILDERS or value.cls in REBUILDERS) for value in containers):
-            return  # instances are made bare in any case
-        for value in containers:
-            if value.cls in (list, dict, set, types.CellType):
+        following = [*cycle[1:], cycle[0]]
+        if any(value in self.early for value in cycle):
+            return
+        for value, part in zip(cycle, following, strict=True):
+            if isinstance(value, Ref) and self._is_filled_later(value, part):
+                self.early.add(value)
+                return
+        for value in cycle:
+            if isinstance(value, Ref) and value.cls in CONTAINERS:
                 self.early.add(value)
                 return
         raise NotImplementedError(f"a cycle of {', '.join(value.cls.__qualname__ for value in cycle)}")
 
-    def parts(self, value: Value) -> list[Value]:
-        """The virtual objects and aggregates that a value holds."""
+    def _is_filled_later(self, ref: Ref, part: Value) -> bool:
+        """Whether the object can be there before this part of it is."""
+        if ref.cls is type:
+            return not any(part is one for one in self.parts(ref, (BASES, NAMESPACE, META)))
+        if ref.cls is types.FunctionType:
+            return part is self.heap.get(ref, DICT_FIELD)
+        return ref.cls not in BUILDERS and ref.cls not in REBUILDERS and part is not self._part(ref.cls)
+
+    def parts(self, value: Value, fields: tuple[Any, ...] | None = None) -> list[Value]:
+        """The virtual objects and aggregates that a value holds, in these or all of its fields."""
+        found: list[Any] = []
         if isinstance(value, Pack):
-            found: list[Any] = list(value.items)
+            found += value.items
+        elif isinstance(value, Const):
+            _, _, args, names = self.trace.wrappers[id(value.obj)]
+            found += (*args, *names.values())
         else:
-            found = []
-            for field in self.heap.fields_of(value).values():  # type: ignore[arg-type]
-                _gather(field, found)
-        return [part for part in found if isinstance(part, (Pack, Ref)) and part.path is None]
+            for field, content in self.heap.fields_of(value).items():  # type: ignore[arg-type]
+                if fields is None or field in fields:
+                    _gather(content, found)
+        if self.trace.classes or self.trace.wrappers:
+            found = [(self._part(part.obj) or part) if isinstance(part, Const) else part for part in found]
+            if not isinstance(value, Const) and value.cls in self.trace.classes:
+                found.append(self.trace.classes[value.cls].ref)
+        return [part for part in found if (self._is_made(part) if isinstance(part, Const) else self._is_virtual(part))]
+
+    def _is_made(self, value: Const) -> bool:
+        return id(value.obj) in self.trace.wrappers and self.trace.wrappers[id(value.obj)][0] is value
+
+    def _is_virtual(self, value: Any) -> bool:
+        return isinstance(value, (Pack, Ref)) and value.path is None
 
 
 def _owner_of_new(cls: type) -> type:

@@ -12,108 +12,130 @@ import builtins
 import types
 from typing import Any
 
+from framejit.core.errors import Raised
 from framejit.core.heap import MISSING
 from framejit.core.services import Pending, Services
-from framejit.core.trace import ClassRecipe
-from framejit.core.value import NONE, Const, Ref, Value
-from framejit.objects import function
-from framejit.objects.dict_ import full
-from framejit.objects.object_ import PLAIN, StandIn, type_lookup
-from framejit.objects.type_ import HEAP_TYPE
+from framejit.core.value import NONE, Const, Pack, Ref, Value
+from framejit.objects.class_model import act, write
+from framejit.objects.class_new import winner
+from framejit.objects.object_ import PLAIN
+from framejit.objects.own_dict import own_names
+from framejit.objects.stand_in import made_of, stand_in
 from framejit.reasons import R
 from framejit.rules.registry import handler
 
-METACLASSES = (type, abc.ABCMeta)
-CLASS_CELL = "__classcell__"
-HOOKS = ("__get__", "__set__", "__delete__", "__set_name__")
-TOO_MUCH = {"__slots__", "__del__", "__mro_entries__", "__prepare__"}
+ABC_INIT = vars(abc)["_abc_init"]
+
+
+def attribute(s: Services, value: Value, name: str) -> Value | None:
+    """The attribute, None where there is none."""
+    try:
+        return s.getattr(value, name)
+    except Raised as raised:
+        if not issubclass(s.exception_type(raised.value), AttributeError):
+            raise
+        return None
 
 
 @handler(builtins.__build_class__)
 def build_class(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """`class name(*bases): body` without keywords, of an ordinary metaclass, and without hooks that run at its creation."""
-    if kwargs or len(args) < 2:
-        return s.unsupported(R.BUILD_CLASS, None, "keywords")
-    body, name, bases = args[0], s.constant(args[1]), [s.force(base) for base in args[2:]]
-    meta = _metaclass(s, bases)
-    namespace = s.heap.new(dict, {s.heap.ITEMS: {}})
+    """`class name(*bases, metaclass=m, **keywords): body`."""
+    if len(args) < 2:
+        return s.unsupported(R.BUILD_CLASS, None, "arguments")
+    body, name, given = args[0], args[1], [s.force(base) for base in args[2:]]
+    bases, keywords = _resolve(s, given), dict(kwargs)
+    meta = s.force(keywords.pop("metaclass")) if "metaclass" in keywords else None
+    if meta is None:
+        meta = Const(bases[0].cls if bases else type)
+    if isinstance(meta, Const) and isinstance(meta.obj, type):
+        meta = Const(winner(s, meta.obj, [base.obj for base in bases if isinstance(base, Const) and isinstance(base.obj, type)]))
+    namespace = _prepare(s, meta, name, bases, keywords)
     frame = s.tail_call(body)
     if not isinstance(frame, Pending):
         return s.unsupported(R.BUILD_CLASS, None, "the body is no function")
     frame.names = namespace  # type: ignore[attr-defined]
-    s.finish(frame)
-    return make(s, meta, name, bases, namespace)
+    cell = s.force(s.finish(frame))
+    if bases is not given:
+        s.setitem(namespace, Const("__orig_bases__"), Pack(tuple, tuple(given)))
+    cls = s.force(s.call(meta, [name, Pack(tuple, tuple(bases)), namespace], keywords))
+    if isinstance(cell, Ref) and cell.cls is types.CellType and isinstance(cls, Const) and isinstance(cls.obj, type):
+        _check_cell(s, cell, cls, name)
+    return cls
 
 
-def _metaclass(s: Services, bases: list[Value]) -> type:
-    meta: type = type
-    for base in bases:
-        if not isinstance(base, Const) or not isinstance(base.obj, type) or type(base.obj) not in METACLASSES:
-            return s.unsupported(R.BUILD_CLASS, base, "a base with a metaclass")
-        if base.obj.__flags__ & HEAP_TYPE:
-            hook = type_lookup(s, base.obj, "__init_subclass__")
-            if hook is not MISSING and not isinstance(hook, (types.BuiltinMethodType, types.ClassMethodDescriptorType)):
-                return s.unsupported(R.BUILD_CLASS, base, "__init_subclass__")
-        if type(base.obj) is abc.ABCMeta:
-            meta = abc.ABCMeta
-    return meta
+def _resolve(s: Services, given: list[Value]) -> list[Value]:
+    """The bases, each that is no class replaced by what its `__mro_entries__` gives."""
+    bases: list[Value] = []
+    changed = False
+    for base in given:
+        hook = None if isinstance(base, Const) and isinstance(base.obj, type) else attribute(s, base, "__mro_entries__")
+        if hook is None:
+            bases.append(base)
+            continue
+        entries = s.force(s.call(hook, [Pack(tuple, tuple(given))]))
+        if not issubclass(entries.cls, tuple):
+            s.raise_error(TypeError, "__mro_entries__ must return a tuple")
+        bases += [s.force(entry) for entry in s.unpack(entries)]
+        changed = True
+    return bases if changed else given
 
 
-def make(s: Services, meta: type, name: str, bases: list[Value], namespace: Ref) -> Value:
-    """The class of this namespace, as a constant that stands for it."""
-    entries = {key: value for key, value in full(s, namespace).values()}
-    real: dict[str, Any] = {}
-    cell: Value | None = None
-    for key, value in entries.items():
-        text = s.constant(key)
-        if text in TOO_MUCH:
-            return s.unsupported(R.BUILD_CLASS, None, text)
-        if text == CLASS_CELL:
-            cell = s.force(value)
-        else:
-            real[text] = stand_in(s, value)
-    try:
-        cls = meta(name, tuple(base.obj for base in bases), real)  # type: ignore[attr-defined]
-    except TypeError as error:
-        return s.raise_error(TypeError, *error.args)
-    trace = s.trace
-    trace.trail.put(trace.classes, cls, ClassRecipe(meta, name, tuple(bases), namespace, cell, s.steps))  # type: ignore[attr-defined,arg-type]
-    made = Const(cls)
-    if isinstance(cell, Ref):
-        s.heap.set(cell, function.CONTENTS, made)
-    return made
+def _prepare(s: Services, meta: Value, name: Value, bases: list[Value], keywords: dict[str, Value]) -> Value:
+    hook = attribute(s, meta, "__prepare__")
+    if hook is None:
+        return s.heap.new(dict, {s.heap.ITEMS: {}})
+    namespace = s.force(s.call(hook, [name, Pack(tuple, tuple(bases))], keywords))
+    if s.type_lookup(namespace.cls, "__getitem__") is MISSING:
+        owner = meta.obj.__name__ if isinstance(meta, Const) and isinstance(meta.obj, type) else "<metaclass>"
+        s.raise_error(TypeError, f"{owner}.__prepare__() must return a mapping, not {namespace.cls.__name__}")
+    return namespace
 
 
-def stand_in(s: Services, value: Value) -> Any:
-    """A real object that stands for a value in the namespace of a stand-in class."""
+def _check_cell(s: Services, cell: Ref, cls: Const, name: Value) -> None:
+    found = attribute(s, cell, "cell_contents") if s.heap.get(cell, ("contents",)) not in (None, MISSING) else None
+    if found is None:
+        text = f"__class__ not set defining {s.constant(name)!r} as {cls.obj!r}. Was __classcell__ propagated to type.__new__?"
+        s.raise_error(RuntimeError, text)
+    elif not s.is_same(found, cls):
+        s.raise_error(TypeError, f"__class__ set to {s.constant(found)!r} defining {s.constant(name)!r} as {cls.obj!r}")
+
+
+# -- abstract base classes --------------------------------------------------------------------------------------------
+
+
+@handler(ABC_INIT)
+def abc_init(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """What `ABCMeta.__new__` ends in: the abstract methods are found symbolically."""
+    cls = s.force(args[0])
+    if not isinstance(cls, Const) or cls.obj not in s.trace.classes:
+        return s.unsupported(R.OPAQUE_CALL, ABC_INIT)
+    names: dict[str, None] = {}
+    for name, value in own_names(s, cls):
+        if _is_abstract(s, value):
+            names[name] = None
+    for base in cls.obj.__bases__:
+        for name in getattr(base, "__abstractmethods__", ()):
+            inherited = attribute(s, cls, name)
+            if inherited is not None and _is_abstract(s, inherited):
+                names[name] = None
+    act(s, cls, ABC_INIT)
+    write(s, cls, "__abstractmethods__", s.wrap(frozenset(names)))
+    return NONE
+
+
+def _is_abstract(s: Services, value: Value) -> bool:
     value = s.force(value)
     if isinstance(value, Const):
-        if not isinstance(value.obj, (*PLAIN, type, types.FunctionType, property, staticmethod, classmethod)) and _has_hooks(value.cls):
-            return s.unsupported(R.BUILD_CLASS, value, "a descriptor")
-        return value.obj
-    if isinstance(value, Ref) and value.cls is types.FunctionType:
-        real = _function(s, value) if value.path is None else value.real
-        s.trace.remember(real, value)
-        return real
-    if _has_hooks(value.cls):
-        return s.unsupported(R.BUILD_CLASS, value, "a descriptor")
-    return StandIn(value)
+        if isinstance(value.obj, PLAIN):
+            return False
+        known = s.trace.wrappers.get(id(value.obj))
+        if known is not None:
+            return any(_is_abstract(s, part) for part in (*known[2], *known[3].values()))
+    found = attribute(s, value, "__isabstractmethod__")
+    return found is not None and s.truth(found)
 
 
-def _has_hooks(cls: type) -> bool:
-    return any(hasattr(cls, name) for name in HOOKS)
-
-
-def _function(s: Services, ref: Ref) -> Any:
-    code, globals_ = s.heap.get(ref, function.CODE), s.heap.get(ref, function.GLOBALS)
-    cells = tuple(types.CellType() for _ in code.co_freevars)
-    made = types.FunctionType(code, globals_.real or {}, s.constant(s.heap.get(ref, function.NAME)), None, cells)
-    made.__qualname__ = s.constant(s.heap.get(ref, function.QUALNAME))
-    return made
-
-
-def _is_function(value: Value) -> bool:
-    return value.cls is types.FunctionType
+# -- staticmethod, classmethod, property ------------------------------------------------------------------------------
 
 
 def _wrapper(kind: Any) -> Any:
@@ -122,16 +144,11 @@ def _wrapper(kind: Any) -> Any:
     def make_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
         given = [s.force(arg) for arg in args]
         names = {name: s.force(value) for name, value in kwargs.items()}
-        for value in (*given, *names.values()):
-            if not _is_function(value) and not (isinstance(value, Const) and isinstance(value.obj, (type, *PLAIN))):
-                return s.unsupported(R.OPAQUE_CALL, kind, "of a callable object")
         try:
             real = kind(*(stand_in(s, value) for value in given), **{name: stand_in(s, value) for name, value in names.items()})
         except TypeError as error:
             return s.raise_error(TypeError, *error.args)
-        found = Const(real)
-        s.trace.trail.put(s.trace.wrappers, id(real), (found, kind, tuple(given), names))
-        return found
+        return made_of(s, real, kind, tuple(given), names)
 
     return make_
 
@@ -162,3 +179,4 @@ def _changed(place: int) -> Any:
 
 for _place, _name in enumerate(("getter", "setter", "deleter")):
     handler(getattr(property, _name))(_changed(_place))
+

@@ -8,12 +8,13 @@ from typing import Any
 
 from framejit.core.heap import MISSING
 from framejit.core.services import Services
-from framejit.core.value import TRUE, Const, Pack, Ref, Value, bool_const
+from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value, bool_const
 from framejit.objects import dict_, iterator, set_
 from framejit.objects.dict_ import full, hash_key, key_in, lookup
 from framejit.objects.exact import ExactModel
 from framejit.objects.method import method
 from framejit.objects.model import model
+from framejit.objects.own_dict import own_attribute, own_names
 from framejit.objects.rebuild import REBUILDERS, Field, Rebuild
 from framejit.objects.sameness import same_or_equal
 
@@ -129,36 +130,72 @@ def _is_disjoint(s: Services, self: Value, other: Value) -> Value:
     return bool_const(not set_.OPERATIONS["&"](_members(s, self), _members(s, s.force(other))))
 
 
+def proxied(s: Services, v: Value) -> Value:
+    """What a proxy shows: a mapping of the capture, or the present content of the dict of a class."""
+    assert isinstance(v, Ref)
+    of = s.force(s.heap.get(v, SOURCE))
+    if isinstance(of, Const) and isinstance(of.obj, type):
+        return s.heap.new(dict, {s.heap.ITEMS: {name: (Const(name), value) for name, value in own_names(s, of)}})
+    return of
+
+
+def of_class(s: Services, v: Value, key: Value) -> Any:
+    """What the dict of a class shows under one name; None where the proxy is another's, or the name no plain string."""
+    assert isinstance(v, Ref)
+    of, key = s.force(s.heap.get(v, SOURCE)), s.force(key)
+    if isinstance(of, Const) and isinstance(of.obj, type) and isinstance(key, Const) and type(key.obj) is str:
+        found = own_attribute(s, of, key.obj)
+        return MISSING if found is None else found
+    return None
+
+
 @model(MappingProxyType)
 class ProxyModel(ExactModel):
-    """types.MappingProxyType over a dict of the capture."""
+    """types.MappingProxyType over a mapping of the capture or the dict of a class."""
 
     __slots__ = ()
 
     def len(self, s: Services, v: Value) -> Value | None:
-        return s.len(source(s, v))
+        return s.len(proxied(s, v))
 
     def getitem(self, s: Services, v: Value, key: Value) -> Value:
-        return s.getitem(source(s, v), key)
+        found = of_class(s, v, key)
+        if found is MISSING:
+            return s.raise_error(KeyError, key)
+        return s.getitem(proxied(s, v), key) if found is None else found
 
     def contains(self, s: Services, v: Value, item: Value) -> Value | None:
-        return s.contains(source(s, v), item)
+        found = of_class(s, v, item)
+        return s.contains(proxied(s, v), item) if found is None else bool_const(found is not MISSING)
 
     def iter(self, s: Services, v: Value) -> Value:
-        return s.iter(source(s, v))
+        return s.iter(proxied(s, v))
 
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
-        return s.compare(symbol, source(s, v), other)
+        other = s.force(other)
+        if isinstance(other, Ref) and other.cls is MappingProxyType:
+            other = proxied(s, other)
+        return s.compare(symbol, proxied(s, v), other)
+
+    def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
+        if symbol != "|":
+            return None
+        sides = [proxied(s, side) if side.cls is MappingProxyType else side for side in (s.force(left), s.force(right))]
+        return s.binary(symbol, *sides)
 
 
 def _forward(name: str) -> Any:
     def call(s: Services, self: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return s.call(s.getattr(source(s, self), name), args, kwargs)
+        if name == "get" and args and not kwargs:
+            found = of_class(s, self, args[0])
+            if found is not None:
+                return (args[1] if len(args) > 1 else NONE) if found is MISSING else found
+        return s.call(s.getattr(proxied(s, self), name), args, kwargs)
 
     return call
 
 
-for _name in ("get", "keys", "values", "items", "copy"):
+for _name in ("get", "keys", "values", "items", "copy", "__reversed__"):
     method(vars(MappingProxyType)[_name], "*args **")(_forward(_name))
 
 
@@ -169,7 +206,6 @@ def _rebuild(view: type, ordered: bool) -> Rebuild:
     return rebuild
 
 
-REBUILDERS[MappingProxyType] = lambda get: (MappingProxyType, [get("source")])
 for _view in VIEWS:
     REBUILDERS[_view] = _rebuild(_view, _view.__name__.startswith("odict"))
 _register()

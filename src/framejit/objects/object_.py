@@ -40,6 +40,30 @@ def captured(s: Services, real: Any, path: Path | None = None) -> Value:
     return known if known is not None and known.cls is types.FunctionType else Const(real, path)
 
 
+def stood_for(s: Services, found: Any) -> Value:
+    """The value of an object found in the dict of a class or in a descriptor."""
+    if type(found) is StandIn:
+        return found.value
+    if isinstance(found, PLAIN):
+        return s.wrap(found)
+    known = s.trace.wrappers.get(id(found))
+    if known is not None and known[0].obj is found:
+        return known[0]
+    path = s.trace.roots.const(found)
+    return captured(s, found, path) if type(found) is types.FunctionType else s.input(path, found)
+
+
+def kind_of(found: Any) -> type:
+    """The class of what stands in the dict of a class."""
+    return found.value.cls if type(found) is StandIn else type(found)
+
+
+def is_data_descriptor(s: Services, found: Any) -> bool:
+    """Whether a class attribute goes before the instance dict."""
+    kind = kind_of(found)
+    return hasattr(kind, "__set__") or hasattr(kind, "__delete__")
+
+
 def type_lookup(s: Services, cls: type, name: str) -> Any:
     """What the MRO of `cls` holds under `name`, guarded unless the type cannot change; MISSING if nothing."""
     rows = s.trace.type_rows
@@ -139,7 +163,7 @@ def _no_attribute(s: Services, text: str) -> Value:
 def generic_attribute(s: Services, v: Value, name: str) -> Value | Pending | None:
     """object.__getattribute__: data descriptor, instance dict, other class attribute; None if there is none."""
     found = type_lookup(s, v.cls, name)
-    if found is not MISSING and (hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")):
+    if found is not MISSING and is_data_descriptor(s, found):
         return get_descriptor(s, v, name, found)
     namespace = dict_of(s, v)
     if namespace is not None:
@@ -159,7 +183,7 @@ def get_descriptor(s: Services, v: Value, name: str, found: Any) -> Value | Pend
     if isinstance(found, property):
         if found.fget is None:
             return _property_error(s, found, v, property.__get__)
-        return s.tail_call(captured(s, found.fget), [v])
+        return s.tail_call(stood_for(s, found.fget), [v])
     if isinstance(found, types.MemberDescriptorType) and isinstance(v, Ref):
         return _read_slot(s, v, name, found)
     if name == "__class__" and found is object.__dict__["__class__"]:
@@ -173,9 +197,13 @@ def get_descriptor(s: Services, v: Value, name: str, found: Any) -> Value | Pend
         return known
     if isinstance(found, (types.GetSetDescriptorType, types.MemberDescriptorType)):
         return _read_getset(s, v, name)
-    getter = type_lookup(s, type(found), "__get__")
+    getter = type_lookup(s, kind_of(found), "__get__")
     if isinstance(getter, types.FunctionType):
-        return s.tail_call(Const(getter), [s.input(s.trace.roots.const(found), found), v, Const(v.cls)])
+        return s.tail_call(stood_for(s, getter), [stood_for(s, found), v, Const(v.cls)])
+    if getter is MISSING:  # it only writes
+        namespace = dict_of(s, v)
+        item = MISSING if namespace is None else lookup(s, namespace, name)
+        return stood_for(s, found) if item is MISSING else item
     return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, name)
 
 
@@ -227,33 +255,41 @@ def bind(s: Services, path: Path, found: Any, v: Value, owner: type | None = Non
     if kind in C_METHODS:
         return Pack(types.BuiltinMethodType, (Const(found), v))
     if kind is staticmethod:
-        return s.input(s.trace.roots.const(found.__func__), found.__func__)
+        return stood_for(s, found.__func__)
     if kind is classmethod:
         return bind_class(s, found, Const(owner or v.cls))
     if kind is types.ClassMethodDescriptorType:
         return Const(found.__get__(None, owner or v.cls))
     if kind is property:
-        return s.tail_call(captured(s, found.fget), [v])
+        return s.tail_call(stood_for(s, found.fget), [v])
     if kind is functools.cached_property:
         return _cached_property(s, found, v)
-    if kind is functools.partialmethod:
-        return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, "partialmethod")
-    getter = getattr(kind, "__get__", None)
-    if getter is not None:
-        if isinstance(getter, types.FunctionType):
-            return s.tail_call(Const(getter), [s.input(path, found), v, Const(owner or v.cls)])
-        return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, kind.__name__)
-    if isinstance(found, PLAIN):
-        return s.wrap(found)
-    return found.value if kind is StandIn else s.input(path, found)
+    return _bind_object(s, stood_for(s, found), kind_of(found), v, Const(owner or v.cls))
 
 
-def bind_class(s: Services, found: classmethod[Any, Any, Any], cls: Value) -> Value:
+def _bind_object(s: Services, found: Value, kind: type, v: Value, owner: Value) -> Any:
+    """What an object of any other kind in a class gives; `v` is None where it is read through the class."""
+    if kind in (types.MethodType, types.BuiltinFunctionType, types.BuiltinMethodType):
+        return found
+    getter = type_lookup(s, kind, "__get__")
+    if getter is MISSING:
+        return found
+    if isinstance(getter, types.FunctionType):
+        return s.tail_call(stood_for(s, getter), [found, v, owner])
+    if kind is functools._lru_cache_wrapper:
+        return found if v is NONE else Pack(types.MethodType, (found, v))
+    return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, kind.__name__)
+
+
+def bind_class(s: Services, found: classmethod[Any, Any, Any], cls: Value) -> Any:
     """A class method bound to a class."""
-    inner = found.__func__
-    if not isinstance(inner, types.FunctionType):
-        return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, cls, "class method of a callable object")
-    return Pack(types.MethodType, (captured(s, inner, s.trace.roots.const(inner)), cls))
+    real: Any = found.__func__
+    inner, kind = stood_for(s, real), kind_of(real)
+    if kind is property:
+        return s.tail_call(stood_for(s, real.fget), [cls])
+    if kind is not types.FunctionType and type_lookup(s, kind, "__get__") is not MISSING:
+        return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, cls, "class method of a descriptor")
+    return Pack(types.MethodType, (inner, cls))
 
 
 def _cached_property(s: Services, found: Any, v: Value) -> Value:
@@ -289,29 +325,45 @@ TYPE_GETSETS = {"__name__", "__qualname__", "__module__", "__bases__", "__mro__"
 
 
 def type_attribute(s: Services, v: Const, name: str) -> Value | Pending:
-    """type.__getattribute__."""
+    """What is read of a class: by `type.__getattribute__`, unless the metaclass puts another in its place."""
+    custom = type_lookup(s, type(v.obj), "__getattribute__")
+    if isinstance(custom, types.FunctionType):
+        try:
+            return s.finish(s.tail_call(bind(s, s.trace.roots.const(custom), custom, v), [Const(name)]))
+        except Raised as raised:
+            if not issubclass(s.exception_type(raised.value), AttributeError) or type_lookup(s, type(v.obj), "__getattr__") is MISSING:
+                raise
+        return _of_metaclass_hook(s, v, name)
+    return own_type_attribute(s, v, name)
+
+
+def own_type_attribute(s: Services, v: Const, name: str, hook: bool = True) -> Value | Pending:
+    """type.__getattribute__, and the metaclass's `__getattr__` where it finds nothing."""
     cls = v.obj
     meta = type(cls)
-    if cls in s.trace.classes and type(own := vars(cls).get(name)) is StandIn:
-        return own.value
     of_meta = type_lookup(s, meta, name)
     if name == "__class__":
         return Const(meta)
-    if of_meta is not MISSING and hasattr(type(of_meta), "__set__"):
-        if name in TYPE_GETSETS and not (name in ("__doc__", "__module__") and False):
-            return s.wrap(getattr(cls, name))
-        if name == "__dict__":
-            return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, name)
+    if of_meta is not MISSING and is_data_descriptor(s, of_meta):
+        special_case = model_of(meta).attribute(s, v, name, of_meta)
+        if special_case is not None:
+            return special_case
+        if name in TYPE_GETSETS:
+            return stood_for(s, type.__getattribute__(cls, name))
         return get_descriptor(s, v, name, of_meta)
     found = type_lookup(s, cls, name)
     if found is not MISSING:
         return _of_class(s, v, name, found)
     if of_meta is not MISSING:
         return bind(s, s.trace.roots.const(of_meta), of_meta, v)
-    hook = type_lookup(s, meta, "__getattr__")
-    if hook is not MISSING:
-        return s.tail_call(bind(s, s.trace.roots.const(hook), hook, v), [Const(name)])
+    if hook and type_lookup(s, meta, "__getattr__") is not MISSING:
+        return _of_metaclass_hook(s, v, name)
     return _no_attribute(s, f"type object '{type_name(cls)}' has no attribute '{name}'")
+
+
+def _of_metaclass_hook(s: Services, v: Const, name: str) -> Value | Pending:
+    hook = type_lookup(s, type(v.obj), "__getattr__")
+    return s.tail_call(bind(s, s.trace.roots.const(hook), hook, v), [Const(name)])
 
 
 def _of_class(s: Services, v: Const, name: str, found: Any) -> Value | Pending:
@@ -321,23 +373,23 @@ def _of_class(s: Services, v: Const, name: str, found: Any) -> Value | Pending:
     if kind is types.FunctionType:
         return captured(s, found, path)
     if kind is staticmethod:
-        return s.input(s.trace.roots.const(found.__func__), found.__func__)
+        return stood_for(s, found.__func__)
     if kind is classmethod:
         return bind_class(s, found, v)
     if kind in C_METHODS or kind is property or kind is types.MemberDescriptorType or kind is types.GetSetDescriptorType:
-        return Const(found)
+        return stood_for(s, found)
     if kind is types.ClassMethodDescriptorType:
         return Const(found.__get__(None, v.obj))
+    if kind is StandIn:
+        return _bind_object(s, found.value, found.value.cls, NONE, v)
     getter = getattr(kind, "__get__", None)
     if isinstance(getter, types.FunctionType):
-        if isinstance(v.obj, enum.EnumMeta) or kind is enum.property:
+        if v.obj not in s.trace.classes and (isinstance(v.obj, enum.EnumMeta) or kind is enum.property):
             return s.wrap(getattr(v.obj, name))
-        return s.tail_call(Const(getter), [s.input(path, found), NONE, v])
+        return s.tail_call(stood_for(s, getter), [s.input(path, found), NONE, v])
     if getter is not None and kind is not types.BuiltinFunctionType:
         return s.wrap(getattr(v.obj, name))
-    if isinstance(found, PLAIN):
-        return s.wrap(found)
-    return found.value if kind is StandIn else s.input(path, found)
+    return stood_for(s, found)
 
 
 def super_attribute(s: Services, v: Pack, name: str) -> Value | Pending:
@@ -347,15 +399,14 @@ def super_attribute(s: Services, v: Pack, name: str) -> Value | Pending:
     mro = cls.__mro__
     for base in mro[mro.index(of) + 1 :]:
         found = base.__dict__.get(name, MISSING)
+        type_lookup(s, base, name)  # guarded: nothing comes before what is found
         if found is not MISSING:
-            if base.__flags__ & HEAP_TYPE and not base.__flags__ & IMMUTABLE_TYPE:
-                s.trace.guard_type_attr(base, name, found, s.where())  # type: ignore[attr-defined]
             receiver = s.force(self)
             if isinstance(receiver, Const) and isinstance(receiver.obj, type) and not isinstance(found, CLASS_METHODS):
                 if isinstance(found, staticmethod):
-                    return s.input(s.trace.roots.const(found.__func__), found.__func__)
+                    return stood_for(s, found.__func__)
                 if not issubclass(type(receiver.obj), of):
-                    return Const(found)
+                    return _of_class(s, receiver, name, found)
             if isinstance(found, types.MemberDescriptorType):
                 return get_descriptor(s, receiver, name, found)
             if name == "__class__":
@@ -396,10 +447,8 @@ def delattr_(s: Services, value: Value, name: str) -> None:
 
 def generic_store(s: Services, v: Value, name: str, new: Value | None) -> None:
     """object.__setattr__ and object.__delattr__ (`new` is None)."""
-    if isinstance(v, Const) and isinstance(v.obj, type):
-        s.unsupported(R.STORE_TO_OPAQUE, v, f"attribute {name} of a class")
     found = type_lookup(s, v.cls, name)
-    if found is not MISSING and (hasattr(type(found), "__set__") or hasattr(type(found), "__delete__")):
+    if found is not MISSING and is_data_descriptor(s, found):
         _store_descriptor(s, v, name, found, new)
         return
     namespace = dict_of(s, v)
@@ -420,7 +469,7 @@ def _store_descriptor(s: Services, v: Value, name: str, found: Any, new: Value |
         setter = found.fset if new is not None else found.fdel
         if setter is None:
             _property_error(s, found, v, property.__delete__ if new is None else _set_nothing)
-        s.call(captured(s, setter), [v] if new is None else [v, new])
+        s.call(stood_for(s, setter), [v] if new is None else [v, new])
         return
     if isinstance(found, types.MemberDescriptorType) and isinstance(v, Ref):
         if new is None:
@@ -429,11 +478,13 @@ def _store_descriptor(s: Services, v: Value, name: str, found: Any, new: Value |
         return
     if model_of(v.cls).set_attribute(s, v, name, found, new):
         return
-    method = type_lookup(s, type(found), "__set__" if new is not None else "__delete__")
+    method = type_lookup(s, kind_of(found), "__set__" if new is not None else "__delete__")
     if isinstance(method, types.FunctionType):
-        holder = s.input(s.trace.roots.const(found), found)
-        s.call(Const(method), [holder, v] if new is None else [holder, v, new])
+        holder = stood_for(s, found)
+        s.call(stood_for(s, method), [holder, v] if new is None else [holder, v, new])
         return
+    if method is MISSING:
+        _no_attribute(s, "__set__" if new is not None else "__delete__")
     s.unsupported(R.STORE_TO_OPAQUE, v, name)
 
 

@@ -13,7 +13,7 @@ from framejit.core.services import Pending, Services
 from framejit.core.state import Result
 from framejit.core.value import Const, Pack, Ref, Value, bool_const
 from framejit.objects.model import Model, model, model_of
-from framejit.objects.object_ import DICT_FIELD, bind, captured
+from framejit.objects.object_ import DICT_FIELD, bind, captured, stood_for
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, handler
 
@@ -21,57 +21,25 @@ STORAGE = {list: tuple, dict: dict, set: dict}
 HEAP_TYPE = 1 << 9
 
 
-@model(type)
-class TypeModel(Model):
-    """Classes are constants."""
-
-    __slots__ = ()
-
-    def realize(self, s: Services, path: Path, real: Any) -> Value:
-        s.guard(path, "IS", real)
-        return Const(real, path)
-
-    def hash_key(self, s: Services, v: Value) -> Any:
-        return s.constant(v)
-
-    def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
-        if symbol == "|" and s.is_constant(left) and s.is_constant(right):
-            return Const(s.constant(left) | s.constant(right))
-        return None
-
-    def iter(self, s: Services, v: Value) -> Value:
-        cls = s.constant(v)
-        if isinstance(cls, enum.EnumMeta):
-            return s.iter(Pack(tuple, tuple(map(Const, cls))))
-        return super().iter(s, v)
-
-    def getitem(self, s: Services, v: Value, key: Value) -> Value:
-        cls = s.constant(v)
-        if isinstance(cls, enum.EnumMeta):
-            name = s.constant(key)
-            return Const(cls[name]) if name in cls.__members__ else s.raise_error(KeyError, name)
-        return super().getitem(s, v, key)
-
-    def len(self, s: Services, v: Value) -> Value | None:
-        cls = s.constant(v)
-        return Const(len(cls)) if isinstance(cls, enum.EnumMeta) else None
-
-
-def call_class(s: Services, target: Const, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
-    """type.__call__ and what metaclasses put in its place."""
+def call_class(s: Services, target: Const, args: list[Value], kwargs: dict[str, Value], plain: bool = False) -> Value | Pending:
+    """type.__call__ (`plain`) and what metaclasses put in its place."""
     cls = target.obj
     meta = type(cls)
-    if issubclass(cls, enum.Enum) and all(map(s.is_constant, args)) and not kwargs:
+    if not plain and issubclass(cls, enum.Enum) and cls not in s.trace.classes and all(map(s.is_constant, args)) and not kwargs:
         return _enum_member(s, cls, args)
-    if meta is not type and meta is not abc.ABCMeta:
+    if not plain and meta is not type and meta is not abc.ABCMeta:
         custom = s.type_lookup(meta, "__call__")
         if isinstance(custom, types.FunctionType):
             return s.tail_call(Const(custom, s.trace.roots.const(custom)), [target, *args], kwargs)
     new = s.type_lookup(cls, "__new__")
     if isinstance(new, staticmethod):
         new = new.__func__
-    if isinstance(new, types.FunctionType):
-        instance = s.force(s.call(Const(new, s.trace.roots.const(new)), [target, *args], kwargs))
+    if issubclass(cls, type) and new is type.__new__:
+        instance = s.force(s.call(Const(new), [target, *args], kwargs))
+        if not issubclass(instance.cls, cls):
+            return instance
+    elif not isinstance(new, types.BuiltinFunctionType):
+        instance = s.force(s.call(stood_for(s, new), [target, *args], kwargs))
         if not isinstance(instance, (Ref, Pack, Const)) or not issubclass(instance.cls, cls):
             return instance
     else:
@@ -166,6 +134,15 @@ def object_init(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Val
 
 @handler(object.__init_subclass__)
 def init_subclass(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Const(None)
+
+
+@handler(vars(object)["__init_subclass__"])
+def init_subclass_of(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`object.__init_subclass__` bound to a class."""
+    if len(args) > 1 or kwargs:
+        wrong = "keyword arguments" if kwargs else f"arguments ({len(args) - 1} given)"
+        return s.raise_error(TypeError, f"{s.constant(args[0]).__qualname__}.__init_subclass__() takes no {wrong}")
     return Const(None)
 
 

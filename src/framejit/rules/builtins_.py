@@ -83,13 +83,6 @@ def wrong_arguments(s: Services, function: Any, args: list[Value], kwargs: dict[
 # -- objects ----------------------------------------------------------------------------------------------------------
 
 
-@handler(type)
-def type_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if len(args) != 1 or kwargs:
-        return s.unsupported(R.BUILD_CLASS)
-    return Const(s.force(args[0]).cls)
-
-
 @handler(callable)
 @positional(1)
 def callable_(s: Services, v: Value) -> Value:
@@ -168,7 +161,8 @@ def delattr_(s: Services, v: Value, name: Value) -> Value:
 def vars_(s: Services, v: Value | None = None) -> Value:
     if v is None:
         return s.unsupported(R.FRAME_INSPECTION, vars)
-    found = s.dict_of(v)
+    v = s.force(v)
+    found = s.getattr(v, "__dict__") if isinstance(v, Const) and isinstance(v.obj, type) else s.dict_of(v)
     return s.raise_error(TypeError, "vars() argument must have __dict__ attribute") if found is None else found
 
 

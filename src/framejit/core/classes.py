@@ -1,0 +1,64 @@
+"""Classes that the captured code defines: how the capture makes a stand-in, and the exit the class of the run, past the user's hooks."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from framejit.core.value import Ref
+
+# Fields of the `Ref` of a captured class: what `type.__new__` was given, and what was written to the class afterwards.
+BASES, NAMESPACE, META, LATER = ("bases",), ("namespace",), ("metaclass",), ("later",)
+
+
+class ClassRecipe(NamedTuple):
+    """How the exit makes a class that the captured code defined; its parts are fields of `ref`, which may take part in cycles."""
+
+    name: str
+    ref: Ref
+    shield: type | None
+    step: int
+
+
+def _shield(namespace: dict[str, Any]) -> type:
+    """A class that stands first among the bases while a class is made, so that their `__init_subclass__` does not run."""
+    return type("Shield", (), {**namespace, "__init_subclass__": lambda cls, **kwargs: None})
+
+
+# The bases that replace it must have instances of the same layout.
+SHIELDS = tuple(_shield(slots) for slots in ({}, {"__slots__": ()}, {"__slots__": ("__dict__",)}, {"__slots__": ("__weakref__",)}))
+
+
+def has_hook(bases: tuple[type, ...]) -> bool:
+    """Whether a class of these bases has an `__init_subclass__` other than object's."""
+    return any("__init_subclass__" in vars(owner) for base in bases for owner in base.__mro__ if owner is not object)
+
+
+def make_class(meta: type, name: str, bases: tuple[type, ...], namespace: dict[str, Any], shield: type | None) -> Any:
+    """`type.__new__` without `__init_subclass__`; the namespace holds nothing with a `__set_name__` written in Python."""
+    if shield is None:
+        return type.__new__(meta, name, bases, namespace)
+    made: Any = type.__new__(meta, name, (shield, *bases), namespace)
+    type.__dict__["__bases__"].__set__(made, bases)
+    return made
+
+
+def make_stand_in(meta: type, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> tuple[Any, type | None]:
+    """The class and the shield that served; TypeError and ValueError are those of `type.__new__`."""
+    if not has_hook(bases):
+        return make_class(meta, name, bases, namespace, None), None
+    for shield in SHIELDS:
+        try:
+            return make_class(meta, name, bases, namespace, shield), shield
+        except TypeError as error:
+            failure = error
+    raise failure
+
+
+def own_attribute(cls: type, name: str) -> Any:
+    """What the dict of a class holds itself: descriptors that `type.__new__` made."""
+    return cls.__dict__[name]
+
+
+def set_slot(member: Any, instance: Any, value: Any) -> None:
+    """Fill a slot of an instance of a captured class."""
+    member.__set__(instance, value)

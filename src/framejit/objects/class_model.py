@@ -1,0 +1,166 @@
+"""Classes as values: what is read of them, and what is written to those that the captured code defined."""
+
+from __future__ import annotations
+
+import enum
+import types
+from collections.abc import Callable
+from typing import Any
+
+from framejit.core.classes import LATER
+from framejit.core.path import Path
+from framejit.core.services import Pending, Services
+from framejit.core.value import Const, Pack, Value
+from framejit.objects import dict_view
+from framejit.objects.model import Model, model
+from framejit.objects.object_ import own_type_attribute
+from framejit.objects.own_dict import class_dict, own_attribute
+from framejit.objects.rebuild import REBUILDERS
+from framejit.objects.stand_in import stand_in
+from framejit.reasons import R
+from framejit.rules.registry import handler
+
+TEXTS = ("__name__", "__qualname__")
+NEVER = ("__bases__", "__mro__", "__class__", "__dict__", "__base__", "__flags__")
+NOTHING = object()
+
+
+@model(type)
+class TypeModel(Model):
+    """Classes are constants."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        s.guard(path, "IS", real)
+        return Const(real, path)
+
+    def hash_key(self, s: Services, v: Value) -> Any:
+        return s.constant(v)
+
+    def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
+        if symbol == "|" and s.is_constant(left) and s.is_constant(right):
+            return Const(s.constant(left) | s.constant(right))
+        return None
+
+    def iter(self, s: Services, v: Value) -> Value:
+        cls = s.constant(v)
+        if isinstance(cls, enum.EnumMeta):
+            return s.iter(Pack(tuple, tuple(map(Const, cls))))
+        return super().iter(s, v)
+
+    def getitem(self, s: Services, v: Value, key: Value) -> Value:
+        cls = s.constant(v)
+        if isinstance(cls, enum.EnumMeta):
+            name = s.constant(key)
+            return Const(cls[name]) if name in cls.__members__ else s.raise_error(KeyError, name)
+        return super().getitem(s, v, key)
+
+    def len(self, s: Services, v: Value) -> Value | None:
+        cls = s.constant(v)
+        return Const(len(cls)) if isinstance(cls, enum.EnumMeta) else None
+
+    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | Pending | None:
+        assert isinstance(v, Const)
+        if name == "__dict__":
+            return s.heap.new(types.MappingProxyType, {dict_view.SOURCE: v})
+        if name == "__annotations__" and found is vars(type)["__annotations__"]:
+            own = own_attribute(s, v, name)
+            if own is None:
+                own = s.heap.new(dict, {s.heap.ITEMS: {}})
+                write(s, v, name, own)
+            return own
+        return None
+
+    def set_attribute(self, s: Services, v: Value, name: str, found: Any, new: Value | None) -> bool:
+        if not isinstance(v, Const) or name in NEVER:
+            return False
+        write(s, v, name, new)
+        return True
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def act(s: Services, cls: Const, function: Callable[..., Any], *args: Value) -> None:
+    """Have the exit call this with the class, once that is made."""
+    ref = s.trace.classes[cls.obj].ref
+    s.heap.set(ref, LATER, (*s.heap.get(ref, LATER), (function, cls, *args)))
+
+
+def write(s: Services, v: Const, name: str, new: Value | None) -> None:
+    """`type.__setattr__`, or `type.__delattr__` (`new` is None), of a class that the captured code defined."""
+    cls = v.obj
+    if cls not in s.trace.classes:
+        s.unsupported(R.STORE_TO_OPAQUE, v, f"attribute {name} of a class")
+    real: Any = NOTHING
+    if new is not None:
+        new = s.force(new)
+        real = s.constant(new) if name in TEXTS or name == "__abstractmethods__" else stand_in(s, new)
+    before = dict(vars(cls))
+    present = {text: type.__getattribute__(cls, text) for text in TEXTS}
+    try:
+        type.__delattr__(cls, name) if new is None else type.__setattr__(cls, name, real)
+    except (AttributeError, TypeError, ValueError) as error:
+        s.raise_error(type(error), *error.args)
+    s.trace.trail.on_undo(lambda: _restore(cls, name, before, present))
+    s.trace.forget_type_attr(cls, name)
+    ref = s.trace.classes[cls].ref
+    later, key = s.heap.get(ref, LATER), Const(name)
+    for place in range(len(later) - 1, -1, -1):
+        function, _, *args = later[place]
+        if function not in (type.__setattr__, type.__delattr__) or args[0].obj != name:
+            continue
+        if function is type.__setattr__ and new is not None:  # only the last value counts, at the place of the first
+            s.heap.set(ref, LATER, (*later[:place], (function, v, key, new), *later[place + 1 :]))
+            return
+        break
+    act(s, v, *((type.__delattr__, key) if new is None else (type.__setattr__, key, new)))
+
+
+def _restore(cls: type, name: str, before: dict[str, Any], texts: dict[str, str]) -> None:
+    if name in texts:
+        type.__setattr__(cls, name, texts[name])
+    elif name not in before:
+        if name in vars(cls):
+            type.__delattr__(cls, name)
+    elif name in vars(cls):
+        type.__setattr__(cls, name, before[name])
+    else:  # at its old place
+        behind = list(before)[list(before).index(name) :]
+        kept = {one: vars(cls)[one] for one in behind if one in vars(cls)}
+        for one in kept:
+            type.__delattr__(cls, one)
+        for one, found in {**dict.fromkeys(behind), **kept, name: before[name]}.items():
+            type.__setattr__(cls, one, found)
+
+
+# -- handlers ---------------------------------------------------------------------------------------------------------
+
+
+@handler(type.__setattr__)
+def type_setattr(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """What a metaclass's `__setattr__` ends in."""
+    s.generic_store(s.force(args[0]), s.constant(args[1]), args[2])  # type: ignore[attr-defined]
+    return Const(None)
+
+
+@handler(type.__delattr__)
+def type_delattr(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """What a metaclass's `__delattr__` ends in."""
+    s.generic_store(s.force(args[0]), s.constant(args[1]), None)  # type: ignore[attr-defined]
+    return Const(None)
+
+
+@handler(type.__getattribute__)
+def type_getattribute(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+    """What a metaclass's `__getattribute__` ends in."""
+    v = s.force(args[0])
+    if len(args) != 2 or not isinstance(v, Const) or not isinstance(v.obj, type):
+        return s.unsupported(R.OPAQUE_CALL, type.__getattribute__, "arguments")
+    return own_type_attribute(s, v, s.constant(args[1]), hook=False)
+
+
+REBUILDERS[types.MappingProxyType] = lambda get: (
+    class_dict if isinstance(get("source"), Const) else types.MappingProxyType, [get("source")]
+)  # fmt: skip

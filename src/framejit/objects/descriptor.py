@@ -1,0 +1,42 @@
+"""`__get__` of functions and of the descriptors written in C, called by name."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+
+from framejit.core.services import Pending, Services
+from framejit.core.value import NONE, Const, Pack, Value
+from framejit.objects.object_ import bind, stood_for
+from framejit.reasons import R
+from framejit.rules.registry import handler
+
+FUNCTIONS = (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+def _get(kind: type) -> Callable[[Services, list[Value], dict[str, Value]], Value | Pending]:
+    def get(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+        """`descriptor.__get__(instance, owner=None)`."""
+        if not 2 <= len(args) <= 3 or kwargs:
+            return s.unsupported(R.OPAQUE_CALL, kind.__get__, "arguments")  # type: ignore[attr-defined]
+        self, instance, owner = s.force(args[0]), s.force(args[1]), s.force(args[2]) if len(args) > 2 else NONE
+        nobody = isinstance(instance, Const) and instance.obj is None
+        if kind in FUNCTIONS:
+            cls = types.MethodType if kind is types.FunctionType else types.BuiltinMethodType
+            return self if nobody and not (isinstance(owner, Const) and owner.obj is type(None)) else Pack(cls, (self, instance))
+        if not isinstance(self, Const):
+            return s.unsupported(R.OPAQUE_CALL, kind.__get__, "of an object")  # type: ignore[attr-defined]
+        if kind is staticmethod:
+            return stood_for(s, self.obj.__func__)
+        if nobody and kind is property:
+            return self
+        of = owner.obj if isinstance(owner, Const) and isinstance(owner.obj, type) else None
+        if kind is property and self.obj.fget is None:
+            return s.unsupported(R.OPAQUE_CALL, property.__get__, "without a getter")
+        return bind(s, s.trace.roots.const(self.obj), self.obj, instance, of)
+
+    return get
+
+
+for _kind in (*FUNCTIONS, staticmethod, classmethod, property):
+    handler(_kind.__get__)(_get(_kind))
