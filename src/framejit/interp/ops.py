@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import types
 from collections.abc import Callable
 from typing import Any
@@ -15,8 +16,9 @@ from framejit.core.services import Pending
 from framejit.core.value import NONE, NULL, Const, Lazy, Number, Pack, Ref, Value, bool_const
 from framejit.interp.frame import Frame, finalizes
 from framejit.interp.machine import OPS, Interpreter
-from framejit.objects import function, protocol
+from framejit.objects import function, protocol, set_
 from framejit.objects.dict_ import delete, lookup, store
+from framejit.objects.exact import type_name
 from framejit.reasons import R
 
 EFFECTS = {row[0]: row[2].split("|")[0] for row in CANONICAL}
@@ -187,6 +189,7 @@ def load_deref(interp: Interpreter, ins: Instr) -> Value:
             interp.raise_error(
                 NameError,
                 f"cannot access free variable '{local.name}' where it is not associated with a value in enclosing scope",
+                name=local.name,
             )
         interp.raise_error(UnboundLocalError, f"cannot access local variable '{local.name}' where it is not associated with a value")
     return value
@@ -226,7 +229,7 @@ def _global(interp: Interpreter, name: str) -> Value:
     if value is MISSING:
         value = lookup(interp, frame.builtins, name)
         if value is MISSING:
-            interp.raise_error(NameError, f"name '{name}' is not defined")
+            interp.raise_error(NameError, f"name '{name}' is not defined", name=name)
     return value
 
 
@@ -249,7 +252,7 @@ def store_global(interp: Interpreter, ins: Instr, value: Value) -> None:
 def delete_global(interp: Interpreter, ins: Instr) -> None:
     frame = interp.frames[-1]
     if lookup(interp, frame.globals, ins.value) is MISSING:
-        interp.raise_error(NameError, f"name '{ins.value}' is not defined")
+        interp.raise_error(NameError, f"name '{ins.value}' is not defined", name=ins.value)
     delete(interp, frame.globals, ins.value)
 
 
@@ -309,7 +312,7 @@ def delete_name(interp: Interpreter, ins: Instr) -> None:
     except Raised as raised:
         if not issubclass(interp.exception_type(raised.value), KeyError):
             raise
-        interp.raise_error(NameError, f"name '{ins.value}' is not defined")
+        interp.raise_error(NameError, f"name '{ins.value}' is not defined", name=ins.value)
 
 
 # -- attributes and items -----------------------------------------------------------------------------------------------
@@ -437,9 +440,9 @@ def build_list(interp: Interpreter, frame: Frame, ins: Instr) -> None:
 
 @raw("BUILD_SET")
 def build_set(interp: Interpreter, frame: Frame, ins: Instr) -> None:
-    result = interp.heap.new(set, {interp.heap.ITEMS: {}})
+    result = set_.make_set(interp, set, None)
     for item in _take(frame, ins.value):
-        protocol.set_add(interp, result, item)
+        set_.add(interp, result, item)
     _replace(frame, ins.value, result)
 
 
@@ -485,7 +488,7 @@ def list_append(interp: Interpreter, frame: Frame, ins: Instr) -> None:
 
 @raw("SET_ADD")
 def set_add(interp: Interpreter, frame: Frame, ins: Instr) -> None:
-    protocol.set_add(interp, interp.force(frame.stack[-1 - ins.value]), frame.stack[-1])
+    set_.add(interp, interp.force(frame.stack[-1 - ins.value]), frame.stack[-1])
     frame.stack.pop()
     frame.index += 1
 
@@ -549,9 +552,17 @@ def convert_value(interp: Interpreter, ins: Instr, value: Value) -> Value:
     return protocol.convert(interp, value, ins.value)
 
 
+def _unpacked(interp: Interpreter, iterable: Value, most: int | None) -> list[Value]:
+    """The items that an assignment to several targets takes."""
+    value = interp.force(iterable)
+    if interp.type_lookup(value.cls, "__iter__") is MISSING and interp.type_lookup(value.cls, "__getitem__") is MISSING:
+        interp.raise_error(TypeError, f"cannot unpack non-iterable {type_name(value.cls)} object")
+    return list(itertools.islice(interp.each(value), most))
+
+
 @raw("UNPACK_SEQUENCE")
 def unpack_sequence(interp: Interpreter, frame: Frame, ins: Instr) -> None:
-    items = interp.unpack(frame.stack[-1])
+    items = _unpacked(interp, frame.stack[-1], ins.value + 1)
     if len(items) < ins.value:
         interp.raise_error(ValueError, f"not enough values to unpack (expected {ins.value}, got {len(items)})")
     if len(items) > ins.value:
@@ -563,7 +574,7 @@ def unpack_sequence(interp: Interpreter, frame: Frame, ins: Instr) -> None:
 @raw("UNPACK_EX")
 def unpack_ex(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     before, after = ins.value
-    items = interp.unpack(frame.stack[-1])
+    items = _unpacked(interp, frame.stack[-1], None)
     if len(items) < before + after:
         interp.raise_error(ValueError, f"not enough values to unpack (expected at least {before + after}, got {len(items)})")
     middle = interp.heap.new(list, {interp.heap.ITEMS: tuple(items[before : len(items) - after])})

@@ -10,7 +10,7 @@ from framejit.bytecode.decode import decode
 from framejit.bytecode.flow import analyze
 from framejit.core.errors import Retrace
 from framejit.core.program import EMPTY
-from framejit.core.value import FALSE, NONE, Const, Ref
+from framejit.core.value import NONE, Const, Ref
 from framejit.lower.materialize import DICT_FIELD, FILLERS, ITEMS, Materializer, builder
 from framejit.objects import exception, frame_, function, generator
 
@@ -42,11 +42,6 @@ def _defaultdict(m: Materializer, ref: Ref) -> int:
     for name, (key, item) in (m.heap.get(ref, ITEMS) or {}).items():
         m.add("DICT_SET", register, m.key(name, key), m.value(item))
     return register
-
-
-@builder(set)
-def _set(m: Materializer, ref: Ref) -> int:
-    return m.new("BUILD_SET", tuple(m.key(name, key) for name, (key, _) in (m.heap.get(ref, ITEMS) or {}).items()))
 
 
 @builder(deque)
@@ -91,40 +86,43 @@ FILLERS[types.FunctionType] = _function_dict
 
 
 def _exception(m: Materializer, ref: Ref) -> int:
+    """An exception without what it refers to; its arguments, context and attributes may lead back to it."""
     fields = m.heap.fields_of(ref)
     made = fields.get(exception.MADE)
-    args = [m.value(item) for item in (made or fields[exception.ARGS]).items]
     cls = m.value(Const(ref.cls))
-    if made is not None or issubclass(ref.cls, BaseExceptionGroup):
-        register = m.new("CALL", cls, tuple(args), ())
+    if made is not None:
+        register = m.new("CALL", cls, tuple(m.value(item) for item in made.items), ())
+    elif issubclass(ref.cls, BaseExceptionGroup):
+        parts = m.value(fields[exception.MESSAGE]), m.value(fields[exception.EXCEPTIONS])
+        register = m.call(BaseExceptionGroup.__new__, cls, *parts)
     else:
         register = m.new("NEW", cls)
     m.made[id(ref)] = register
-    if args and made is None and not issubclass(ref.cls, BaseExceptionGroup):
-        base = next(base for base in ref.cls.__mro__ if not base.__flags__ & HEAP_TYPE)
-        m.effect(base.__init__, register, *args)  # type: ignore[misc]
-    for name, field in (("__context__", exception.CONTEXT), ("__cause__", exception.CAUSE), ("__suppress_context__", exception.SUPPRESS)):
-        if fields.get(field, NONE) is not NONE and fields[field] is not FALSE:
+    m.unfilled.append(ref)
+    return register
+
+
+def _fill_exception(m: Materializer, ref: Ref, register: int) -> None:
+    fields = m.heap.fields_of(ref)
+    args = fields[exception.ARGS]
+    if exception.MADE not in fields or args is not fields[exception.MADE]:
+        m.effect(BaseException.__init__, register, *(m.value(item) for item in args.items))
+    for name, field in (("__context__", exception.CONTEXT), ("__cause__", exception.CAUSE), ("__traceback__", exception.TRACEBACK)):
+        if fields.get(field, NONE) is not NONE:
             m.add("STORE_ATTR", register, m.packer.const(name), m.value(fields[field]))
-    known = (
-        exception.ARGS, exception.CONTEXT, exception.CAUSE, exception.SUPPRESS, exception.TRACEBACK, exception.RAISED,
-        exception.MADE, exception.COMPUTED,
-    )  # fmt: skip
-    for field, value in fields.items():
+    suppress = fields[exception.SUPPRESS]
+    if not isinstance(suppress, Const) or suppress.obj is (fields[exception.CAUSE] is NONE):
+        m.add("STORE_ATTR", register, m.packer.const("__suppress_context__"), m.value(fields[exception.SUPPRESS]))
+    for field, value in list(fields.items()):
         if field == DICT_FIELD or isinstance(field, types.MemberDescriptorType):
             m.store(ref, register, field, value)
-        elif field not in known and type(field) is tuple:
+        elif field not in exception.PRIVATE and type(field) is tuple and (value is not NONE or exception.MADE in fields):
             m.add("STORE_ATTR", register, m.packer.const(field[0]), m.value(value))
-    return register
 
 
 @builder(types.TracebackType)
 def _traceback(m: Materializer, ref: Ref) -> int:
-    raised = m.heap.get(ref, ("of",))
-    step = exception.raised_at(m.heap, raised)
-    if step is None:
-        raise NotImplementedError("a traceback of an exception that has lost it")
-    raise Retrace(("break", step))
+    raise Retrace(("break", m.heap.get(ref, exception.STEP)))
 
 
 @builder(types.FrameType)
@@ -162,5 +160,5 @@ def path_code(body: Const | Ref) -> types.CodeType:
     return found
 
 
-HEAP_TYPE = 1 << 9
 builder(BaseException)(_exception)
+FILLERS[BaseException] = _fill_exception

@@ -9,8 +9,10 @@ from typing import Any
 from framejit.core.heap import MISSING, Heap
 from framejit.core.path import Path
 from framejit.core.value import Const, Ref, Value
+from framejit.lower import sets
 from framejit.lower.materialize import CONTENTS, DICT_FIELD, Materializer
 from framejit.lower.pack import Instruction
+from framejit.objects.members import Members
 from framejit.objects.rebuild import WRITERS
 
 ITEMS, APPENDED = Heap.ITEMS, Heap.APPENDED
@@ -85,7 +87,7 @@ class Effects:
         if issubclass(ref.cls, dict):
             self._dict(self.m.value(ref), initial or {}, current)
         elif issubclass(ref.cls, (set, frozenset)):
-            self._set(self.m.value(ref), initial or {}, current)
+            self._set(self.m.value(ref), initial, current)
         elif issubclass(ref.cls, list):
             self._list(self.m.value(ref), initial, current)
         elif issubclass(ref.cls, deque):
@@ -117,7 +119,11 @@ class Effects:
             if key not in initial or initial[key][1] is not value:
                 self.add("DICT_SET", register, m.key(key, name), m.value(value))
 
-    def _set(self, register: int, initial: dict[Any, Any], current: dict[Any, Any]) -> None:
+    def _set(self, register: int, initial: Members, current: Members) -> None:
+        changes = current.history(initial)
+        if changes is not None and current.stable:
+            sets.change(self.m, register, changes, self.call)
+            return
         for key, (name, _) in initial.items():
             if key not in current:
                 self.call(set.discard, register, self.m.value(name))

@@ -27,7 +27,7 @@ CONTENTS, DICT_FIELD = ("contents",), ("dict",)
 HEAP_TYPE = 1 << 9
 CONTAINERS = (list, dict, set, types.CellType)
 PRIVATE: set[Any] = {VALUE}  # fields that only the capture knows
-Builder = Callable[["Materializer", Ref], int]
+Builder = Callable[["Materializer", Any], int]
 BUILDERS: dict[type, Builder] = {}
 FILLERS: dict[type, Callable[[Materializer, Ref, int], None]] = {}  # what is written to objects of these types once they are there
 
@@ -183,7 +183,8 @@ class Materializer:
             self.depth = 1
             while self.unfilled:
                 ref = self.unfilled.pop()
-                self.fill(ref, self.made[id(ref)])
+                filler = FILLERS[BaseException] if issubclass(ref.cls, BaseException) else Materializer.fill
+                filler(self, ref, self.made[id(ref)])
             self.depth = 0
         return register
 
@@ -202,21 +203,21 @@ class Materializer:
             return self.call(descriptor.obj.__get__, self.value(receiver))  # type: ignore[attr-defined]
         if cls is super:
             return self.call(super, self.value(pack.items[0]), self.value(pack.items[1]))
+        if issubclass(cls, frozenset):
+            return BUILDERS[frozenset](self, pack)
         items = self.tuple_of(pack.items)
-        if cls is frozenset or hasattr(cls, "n_sequence_fields") or cls is torch.Size:
+        if hasattr(cls, "n_sequence_fields") or cls is torch.Size:
             return self.call(cls, items)
         if issubclass(cls, tuple):
             return self.call(tuple.__new__, self.const(cls), items)
-        if issubclass(cls, frozenset):
-            return self.call(frozenset.__new__, self.const(cls), items)
         raise NotImplementedError(f"building a {cls.__qualname__}")
 
     # -- mutable objects ----------------------------------------------------------------------------------------------
 
     def _ref(self, ref: Ref) -> int:
         cls = ref.cls
-        if ref in self.early and cls in CONTAINERS:
-            register = self._empty(cls)
+        if ref in self.early and (cls in CONTAINERS or _is_made_bare(cls)):
+            register = self._empty(ref)
             self.made[id(ref)] = register
             self.unfilled.append(ref)
             return register
@@ -236,26 +237,30 @@ class Materializer:
             return register
         return self.instance(ref)
 
-    def _empty(self, cls: type) -> int:
+    def _empty(self, ref: Ref) -> int:
+        cls = ref.cls
         if cls is list:
             return self.new("BUILD_LIST", ())
         if cls is dict:
             return self.new("BUILD_DICT", ())
         if cls is set:
             return self.new("BUILD_SET", ())
-        return self.new("BUILD_CELL", EMPTY)
+        if cls is types.CellType:
+            return self.new("BUILD_CELL", EMPTY)
+        return self._bare(ref)
+
+    def _bare(self, ref: Ref) -> int:
+        plain, owner = self.heap.get(ref, VALUE), _owner_of_new(ref.cls)
+        if owner.__flags__ & HEAP_TYPE:
+            return self.call(owner.__new__, self.const(ref.cls))
+        if plain is None:
+            return self.new("NEW", self.const(ref.cls))
+        base = next(base for base in ref.cls.__mro__ if base in FOLDABLE)  # of a subclass of int, float, str ...
+        return self.call(base.__new__, self.const(ref.cls), self.value(plain))
 
     def instance(self, ref: Ref) -> int:
         """An object of a class written in Python: made bare, then filled."""
-        plain, owner = self.heap.get(ref, VALUE), _owner_of_new(ref.cls)
-        if owner.__flags__ & HEAP_TYPE:
-            register = self.call(owner.__new__, self.const(ref.cls))
-        elif plain is None:
-            register = self.new("NEW", self.const(ref.cls))
-        else:  # of a subclass of int, float, str ...
-            base = next(base for base in ref.cls.__mro__ if base in FOLDABLE)
-            register = self.call(base.__new__, self.const(ref.cls), self.value(plain))
-        self.made[id(ref)] = register
+        register = self.made[id(ref)] = self._bare(ref)
         self.fill_now_or_later(ref, register)
         return register
 
@@ -289,6 +294,8 @@ class Materializer:
             self._store_dict(register, value)
         elif field == CONTENTS:
             self.add("STORE_CELL", register, self.value(value))
+        elif field == ITEMS and issubclass(ref.cls, set):
+            FILLERS[set](self, ref, register)
         elif field == ITEMS:
             self._store_items(ref.cls, register, value)
         elif field in WRITERS:
@@ -321,9 +328,6 @@ class Materializer:
         elif issubclass(cls, dict):
             for name, (key, item) in items.items():
                 self.add("DICT_SET", register, self.key(name, key), self.value(item))
-        elif issubclass(cls, set):
-            for name, (key, _) in items.items():
-                self.add("SET_ADD", register, self.key(name, key))
         elif issubclass(cls, deque):
             self.effect(deque.extend, register, self.tuple_of(items))
         else:
@@ -352,18 +356,19 @@ class Materializer:
                 finished.add(id(value))
 
     def _break_cycle(self, cycle: list[Value]) -> None:
-        following = [*cycle[1:], cycle[0]]
         if any(value in self.early for value in cycle):
             return
-        for value, part in zip(cycle, following, strict=True):
-            if isinstance(value, Ref) and self._is_filled_later(value, part):
+        holders = [(value, part) for value, part in zip(cycle, [*cycle[1:], cycle[0]], strict=True) if isinstance(value, Ref)]
+        bare = [value for value, part in holders if self._is_filled_later(value, part)]
+        namespaces = [self.heap.get(value, DICT_FIELD) for value in bare]
+        for value, _ in holders:
+            if value.cls in CONTAINERS and value not in namespaces:
                 self.early.add(value)
                 return
-        for value in cycle:
-            if isinstance(value, Ref) and value.cls in CONTAINERS:
-                self.early.add(value)
-                return
-        raise NotImplementedError(f"a cycle of {', '.join(value.cls.__qualname__ for value in cycle)}")
+        if not bare:
+            raise NotImplementedError(f"a cycle of {', '.join(value.cls.__qualname__ for value in cycle)}")
+        if not any(issubclass(value.cls, BaseException) for value in bare):  # what exceptions hold is written last in any case
+            self.early.add(bare[0])
 
     def _is_filled_later(self, ref: Ref, part: Value) -> bool:
         """Whether the object can be there before this part of it is."""
@@ -371,7 +376,7 @@ class Materializer:
             return not any(part is one for one in self.parts(ref, (BASES, NAMESPACE, META)))
         if ref.cls is types.FunctionType:
             return part is self.heap.get(ref, DICT_FIELD)
-        return ref.cls not in BUILDERS and ref.cls not in REBUILDERS and part is not self._part(ref.cls)
+        return _is_made_bare(ref.cls) and part is not self._part(ref.cls)
 
     def parts(self, value: Value, fields: tuple[Any, ...] | None = None) -> list[Value]:
         """The virtual objects and aggregates that a value holds, in these or all of its fields."""
@@ -402,6 +407,11 @@ def _owner_of_new(cls: type) -> type:
     """The type written in C whose `__new__` makes instances of the class."""
     found: type = next(base for base in cls.__mro__ if isinstance(vars(base).get("__new__"), types.BuiltinFunctionType))
     return found
+
+
+def _is_made_bare(cls: type) -> bool:
+    """Whether the objects of a class are made empty and filled then: those of a class written in Python, and exceptions."""
+    return issubclass(cls, BaseException) or not (cls in BUILDERS or cls in REBUILDERS)
 
 
 def _gather(field: Any, found: list[Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from framejit import dynamic
 from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Lazy, Node, Number, Pack, Ref, Value
+from framejit.objects.members import FROZEN, Members, frozen, listed
 from framejit.reasons import R
 
 AGGREGATES = (tuple, frozenset)
@@ -26,6 +27,9 @@ def constant(s: Services, value: Value) -> Any:
     if isinstance(value, Pack):
         if value.cls is slice:
             return slice(*(constant(s, item) for item in value.items))
+        members = s.trace.cache.get((FROZEN, value)) if value.cls is frozenset else None
+        if members is not None and members.twin() is not None:
+            return members.twin()
         if value.cls in AGGREGATES:
             return value.cls(constant(s, item) for item in value.items)
         if issubclass(value.cls, tuple):
@@ -66,7 +70,8 @@ def wrap(s: Services, obj: Any) -> Value:
     if kind is slice:
         return Pack(slice, (wrap(s, obj.start), wrap(s, obj.stop), wrap(s, obj.step)))
     if kind is frozenset:
-        return Pack(frozenset, tuple(wrap(s, item) for item in obj))
+        entries = {item: (wrap(s, item), TRUE) for item in obj}
+        return frozen(s, frozenset, Members(entries, None, real=obj))
     if isinstance(obj, tuple):
         return Pack(kind, tuple(wrap(s, item) for item in tuple.__iter__(obj)))
     if kind is list:
@@ -74,7 +79,8 @@ def wrap(s: Services, obj: Any) -> Value:
     if kind is dict:
         return s.heap.new(dict, {s.heap.ITEMS: {key: (wrap(s, key), wrap(s, item)) for key, item in obj.items()}})
     if kind is set:
-        return s.heap.new(set, {s.heap.ITEMS: {item: (wrap(s, item), TRUE) for item in obj}})
+        entries = {item: (wrap(s, item), TRUE) for item in obj}
+        return s.heap.new(set, {s.heap.ITEMS: Members(entries, set, (listed(entries),))})
     if kind is types.MethodType:
         return Pack(types.MethodType, (Const(obj.__func__), wrap(s, obj.__self__)))
     return Const(obj)

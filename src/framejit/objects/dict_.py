@@ -6,10 +6,9 @@ keys were asked has fields ("k", key) instead. Once `ITEMS` exists it alone is t
 
 from __future__ import annotations
 
-import enum
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Sequence
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
 from framejit.core.errors import Raised, Unsupported
@@ -18,36 +17,12 @@ from framejit.core.path import DICT_ITEM, DICT_KEY, MEMBER, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Node, Ref, Value, bool_const
 from framejit.objects.exact import ExactModel, type_name
+from framejit.objects.members import trusted
 from framejit.objects.model import model, model_of
 from framejit.objects.sameness import same_or_equal
 from framejit.reasons import R
 
 ITEMS = Heap.ITEMS
-TRUSTED = {
-    int,
-    str,
-    float,
-    bool,
-    type(None),
-    bytes,
-    complex,
-    type(Ellipsis),
-    FunctionType,
-    BuiltinFunctionType,
-    ModuleType,
-}
-
-
-def trusted(key: Any) -> bool:
-    """Whether a real dict may be asked for this key without running user code, and the key be named in a guard."""
-    kind = type(key)
-    if kind in TRUSTED:
-        return True
-    if kind is tuple or kind is frozenset:
-        return all(map(trusted, key))
-    if isinstance(key, type):
-        return kind.__hash__ is type.__hash__ and kind.__eq__ is type.__eq__
-    return isinstance(key, enum.Enum) and kind.__eq__ in (object.__eq__, str.__eq__, int.__eq__)
 
 
 class UserKey:

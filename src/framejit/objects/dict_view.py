@@ -12,6 +12,7 @@ from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value, bool_const
 from framejit.objects import dict_, iterator, set_
 from framejit.objects.dict_ import full, hash_key, key_in, lookup
 from framejit.objects.exact import ExactModel
+from framejit.objects.members import Entries, Items, Members, listed
 from framejit.objects.method import method
 from framejit.objects.model import model
 from framejit.objects.own_dict import own_attribute, own_names
@@ -73,24 +74,29 @@ class ViewModel(ExactModel):
         operation = set_.OPERATIONS.get(symbol)
         if operation is None or "values" in (VIEWS.get(left.cls), VIEWS.get(right.cls)):
             return None
-        return set_.new_set(s, operation(_members(s, left), _members(s, right)))
+        (first, left_arg), (second, right_arg) = _operand(s, left), _operand(s, right)
+        function = set_.FUNCTIONS[symbol] if left_arg is not None and right_arg is not None else None
+        return set_.new_set(s, Members(operation(first, second), function, (left_arg, right_arg) if function else ()))
 
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
         other = s.force(other)
         if VIEWS[v.cls] == "values" or not (set_.is_set(other) or VIEWS.get(other.cls) in ("keys", "items")):
             return None
-        return bool_const(set_.RELATIONS[symbol](_members(s, v).keys(), _members(s, other).keys()))
+        return bool_const(set_.RELATIONS[symbol](_operand(s, v)[0].keys(), _operand(s, other)[0].keys()))
 
     def hash_key(self, s: Services, v: Value) -> Any:
         return v
 
 
-def _members(s: Services, v: Value) -> set_.Members:
+def _operand(s: Services, v: Value) -> tuple[Entries, Members | Items | None]:
+    """What a set operation takes a view or another iterable for; None where the order of its result is not known."""
     if VIEWS.get(v.cls) == "keys":
-        return {name: (key, TRUE) for name, (key, _) in full(s, source(s, v)).items()}
+        entries = {name: (key, TRUE) for name, (key, _) in full(s, source(s, v)).items()}
+        return entries, Items(type({}.keys()), listed(entries).pairs)
     if VIEWS.get(v.cls) == "items":
-        return {(name, hash_key(s, value)): (Pack(tuple, (key, value)), TRUE) for name, (key, value) in full(s, source(s, v)).items()}
-    return set_.of(s, v)
+        pairs = full(s, source(s, v)).items()
+        return {(name, hash_key(s, value)): (Pack(tuple, (key, value)), TRUE) for name, (key, value) in pairs}, None
+    return set_.operand(s, v)
 
 
 def _register() -> None:
@@ -127,7 +133,7 @@ def _view_reverser(what: str) -> Any:
 
 
 def _is_disjoint(s: Services, self: Value, other: Value) -> Value:
-    return bool_const(not set_.OPERATIONS["&"](_members(s, self), _members(s, s.force(other))))
+    return bool_const(not set_.OPERATIONS["&"](_operand(s, self)[0], _operand(s, s.force(other))[0]))
 
 
 def proxied(s: Services, v: Value) -> Value:

@@ -45,7 +45,7 @@ def user_slot(s: Services, value: Value, name: str) -> Value | None:
     if not cls.__flags__ & HEAP_TYPE or isinstance(value, Node):
         return None
     found = s.type_lookup(cls, name)
-    if found is MISSING or isinstance(found, (*SLOT_WRAPPERS, types.BuiltinFunctionType)):
+    if found is MISSING or object_.is_own_slot(found, cls, name):
         return None
     if found is None:
         return None if name in TESTED_FOR_NONE else NONE
@@ -103,15 +103,6 @@ def delitem(s: Services, container: Value, key: Value) -> None:
         s.call(slot, [key])
     else:
         model_of(value.cls).delitem(s, value, key)
-
-
-def set_add(s: Services, target: Value, item: Value) -> None:
-    """Add to an exact set."""
-    assert isinstance(target, Ref)
-    items = dict(s.heap.get(target, s.heap.ITEMS))
-    key = hash_key(s, item, items)
-    items.setdefault(key, (item, TRUE))
-    s.heap.set(target, s.heap.ITEMS, items)
 
 
 def dict_set(s: Services, target: Value, key: Value, item: Value) -> None:
@@ -361,9 +352,16 @@ def hash_(s: Services, value: Value) -> Value:
     if slot is not None:
         return s.call(slot)
     key = hash_key(s, value)
-    if isinstance(key, Value):
+    if _by_identity(key):
         return s.unsupported(R.OPAQUE_OPERATION, value, "hash by identity")
     return Const(hash(key))
+
+
+def _by_identity(key: Any) -> bool:
+    """Whether the hash of what a hash key stands for depends on where an object lies that does not exist yet."""
+    if isinstance(key, (tuple, frozenset)):
+        return any(map(_by_identity, key))
+    return isinstance(key, Value) or (isinstance(key, (float, complex)) and key != key)
 
 
 # -- iteration --------------------------------------------------------------------------------------------------------

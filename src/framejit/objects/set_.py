@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,13 +12,13 @@ from framejit.core.services import Services
 from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value, bool_const
 from framejit.objects.dict_ import hash_key, trusted
 from framejit.objects.exact import ExactModel
+from framejit.objects.members import FROZEN, Entries, Items, Members, frozen, layout, listed
 from framejit.objects.method import method
 from framejit.objects.model import model
 from framejit.objects.protocol import next_or_none
 from framejit.reasons import R
 
 ITEMS = Heap.ITEMS
-Members = dict[Any, tuple[Value, Any]]
 
 
 def is_set(v: Value) -> bool:
@@ -26,17 +27,24 @@ def is_set(v: Value) -> bool:
 
 
 def members(s: Services, v: Value) -> Members:
-    """Hash key -> (member, TRUE); not to be changed."""
+    """The members of a set or frozenset."""
     v = s.force(v)
     if isinstance(v, Ref):
         found = s.heap.get(v, ITEMS)
-        return s.heap.load(v, ITEMS, {}) if found is None else found
-    return collect(s, v.items if isinstance(v, Pack) else [s.wrap(item) for item in s.constant(v)])
+        return s.heap.load(v, ITEMS, Members({}, set)) if found is None else found
+    if isinstance(v, Pack):
+        known = s.trace.cache.get((FROZEN, v))
+        if known is not None:
+            return known
+        entries = collect(s, v.items)
+        return Members(entries, frozenset, (listed(entries),))
+    real = s.constant(v)
+    return Members(collect(s, [s.wrap(item) for item in real]), None, real=real)
 
 
-def collect(s: Services, values: Iterable[Value]) -> Members:
+def collect(s: Services, values: Iterable[Value]) -> Entries:
     """Members from values, the first of equal ones kept."""
-    found: Members = {}
+    found: Entries = {}
     for value in values:
         found.setdefault(hash_key(s, value, found), (value, TRUE))
     return found
@@ -52,9 +60,9 @@ def key_of(s: Services, entries: Members, item: Value) -> Any:
 
 def new_set(s: Services, entries: Members, cls: type = set) -> Value:
     """A set or frozenset with these members."""
-    if issubclass(cls, frozenset):
-        return Pack(cls, tuple(value for value, _ in entries.values()))
-    return s.heap.new(cls, {ITEMS: dict(entries)})
+    if not issubclass(cls, frozenset):
+        return s.heap.new(cls, {ITEMS: entries})
+    return frozen(s, cls, entries)
 
 
 def put(s: Services, v: Value, entries: Members) -> None:
@@ -62,6 +70,11 @@ def put(s: Services, v: Value, entries: Members) -> None:
     assert isinstance(v, Ref)
     members(s, v)
     s.heap.set(v, ITEMS, entries)
+
+
+def change(s: Services, v: Value, entries: Entries, function: Any, *args: Any) -> None:
+    """Let `function(set, *args)`, which leaves these members, change the set in place."""
+    put(s, v, Members(entries, function, args, base=members(s, v)))
 
 
 @model(set, frozenset)
@@ -77,20 +90,25 @@ class SetModel(ExactModel):
             s.unsupported(R.UNKNOWN_TYPE, real, "a set of objects")
         if kind is frozenset:
             s.guard(path, "EQ", real)
-            return Pack(frozenset, tuple(map(Const, real)), path)
+            if len(real) > 1:
+                s.guard(path, "PY", _SameLayout(layout(real)))
+            return self._frozen(s, path, real)
         s.guard(path, "TYPE", kind)
-        s.guard(path, "LEN", len(real))
-        s.guard(path, "PY", _SameOrder(tuple(plain(real))))
-        entries = {item: (Const(item), TRUE) for item in plain(real)}
+        s.guard(path, "PY", _SameLayout(layout(real)))
         if issubclass(kind, frozenset):
-            return Pack(kind, tuple(value for value, _ in entries.values()), path)
+            return self._frozen(s, path, real)
+        entries = Members({item: (Const(item), TRUE) for item in plain(real)}, None, real=real, path=path)
         ref = Ref(kind, path, real)
         s.trace.remember(real, ref)
         s.heap.load(ref, ITEMS, entries)
         return ref
 
+    def _frozen(self, s: Services, path: Path, real: Any) -> Value:
+        entries: Entries = {item: (Const(item), TRUE) for item in frozenset.__iter__(real)}
+        return frozen(s, type(real), Members(entries, None, real=real, path=path), path)
+
     def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
-        return s.heap.new(cls, {ITEMS: {}}) if issubclass(cls, set) else make_set(s, cls, args[0] if args else None)
+        return new_set(s, Members({}, set), cls) if issubclass(cls, set) else make_set(s, cls, args[0] if args else None)
 
     def len(self, s: Services, v: Value) -> Value | None:
         return Const(len(members(s, v)))
@@ -109,13 +127,16 @@ class SetModel(ExactModel):
         operator = symbol.removesuffix("=")
         if operator not in OPERATIONS or reflected or not is_set(left) or not is_set(right):
             return None
-        entries = OPERATIONS[operator](members(s, left), members(s, right))
-        if symbol != operator:
-            if not isinstance(left, Ref) or not issubclass(left.cls, set):
-                return None
-            put(s, left, entries)
-            return left
-        return new_set(s, entries, frozenset if issubclass(left.cls, frozenset) else set)
+        first, second = members(s, left), members(s, right)
+        entries = OPERATIONS[operator](first, second)
+        if symbol == operator:
+            made = Members(entries, FUNCTIONS[operator], (first, second))
+            return new_set(s, made, frozenset if issubclass(left.cls, frozenset) else set)
+        if not isinstance(left, Ref) or not issubclass(left.cls, set):
+            return None
+        if left is not right or not entries:
+            change(s, left, entries, *((IN_PLACE[operator], second) if left is not right else (set.clear,)))
+        return left
 
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
         other = s.force(other)
@@ -127,94 +148,90 @@ class SetModel(ExactModel):
         return frozenset(members(s, v))
 
 
-class _SameOrder:
-    """Predicate: iterating the set gives equal members of the same types in this order."""
+class _SameLayout:
+    """Predicate: the set is as large and is iterated in the same order, with equal members of the same types."""
 
-    __slots__ = ("order",)
+    __slots__ = ("layout",)
 
-    def __init__(self, order: tuple[Any, ...]):
-        self.order = order
+    def __init__(self, layout_: tuple[Any, ...]):
+        self.layout = layout_
 
     def __call__(self, real: Any) -> bool:
-        plain = set.__iter__ if isinstance(real, set) else frozenset.__iter__
-        return all(type(a) is type(b) and a == b for a, b in zip(plain(real), self.order))
+        found = layout(real)
+        return len(found) == len(self.layout) and all(type(a) is type(b) and a == b for a, b in zip(found, self.layout))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _SameOrder) and self.order == other.order
+        return isinstance(other, _SameLayout) and self.layout == other.layout
 
     def __hash__(self) -> int:
-        return hash(self.order)
+        return hash(self.layout)
 
     def __repr__(self) -> str:
-        return f"has_members{self.order!r}"
+        return f"has_members{self.layout[1:]!r}"
 
 
 def real_order(s: Services, v: Value, entries: Members) -> tuple[Value, ...]:
     """The members in the order in which the real set will be iterated."""
-    if len(entries) > 1:
-        if not all(trusted(name) and not isinstance(name, type) and _has_stable_hash(name) for name in entries):
-            s.unsupported(R.UNKNOWN_ITERATOR, v, "the order of a set of objects")
-        v = s.force(v)
-        if isinstance(v, Ref) and v.path is not None and s.heap.initial_of(v, ITEMS) is entries:
-            return tuple(value for value, _ in entries.values())
-        if isinstance(v, (Pack, Const)) and v.path is not None:
-            return tuple(value for value, _ in entries.values())
-        order = list(_rebuilt(v, entries))
-        return tuple(entries[name][0] for name in order)
-    return tuple(value for value, _ in entries.values())
+    if len(entries) < 2:
+        return tuple([value for value, _ in entries.values()])
+    twin = entries.twin()
+    if twin is None:
+        return s.unsupported(R.UNKNOWN_ITERATOR, v, "the order of a set of objects")
+    return tuple([entries[name][0] for name in twin])
 
 
-def _rebuilt(v: Value, entries: Members) -> Iterable[Any]:
-    return frozenset(list(entries)) if issubclass(v.cls, frozenset) else set(list(entries))
-
-
-def _has_stable_hash(name: Any) -> bool:
-    return isinstance(name, (int, float, str, bytes, bool, type(None), tuple, frozenset))
-
-
-def _union(a: Members, b: Members) -> Members:
+def _union(a: Entries, b: Entries) -> Entries:
     return {**a, **_minus(b, a)}
 
 
-def _meet(a: Members, b: Members) -> Members:
+def _meet(a: Entries, b: Entries) -> Entries:
     taken, other = (a, b) if len(b) > len(a) else (b, a)  # CPython walks the smaller set and keeps its members
     return {name: entry for name, entry in taken.items() if name in other}
 
 
-def _minus(a: Members, b: Members) -> Members:
+def _minus(a: Entries, b: Entries) -> Entries:
     return {name: entry for name, entry in a.items() if name not in b}
 
 
-def _either(a: Members, b: Members) -> Members:
+def _either(a: Entries, b: Entries) -> Entries:
     return {**_minus(a, b), **_minus(b, a)}
 
 
 OPERATIONS = {"|": _union, "&": _meet, "-": _minus, "^": _either}
+FUNCTIONS = {"|": operator.or_, "&": operator.and_, "-": operator.sub, "^": operator.xor}
+IN_PLACE = {"|": set.__ior__, "&": set.__iand__, "-": set.__isub__, "^": set.__ixor__}
 RELATIONS = {
     "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b,
     "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
 }  # fmt: skip
 
 
-def of(s: Services, iterable: Value) -> Members:
-    """The members of any iterable."""
+def operand(s: Services, iterable: Value) -> tuple[Entries, Members | Items]:
+    """The members of any iterable, and what a set operation is given for it."""
     iterable = s.force(iterable)
-    return members(s, iterable) if is_set(iterable) else collect(s, s.each(iterable))
+    if is_set(iterable):
+        found = members(s, iterable)
+        return found, found
+    entries = collect(s, s.each(iterable))
+    pairs = tuple([(name, value) for name, (value, _) in entries.items()])
+    return entries, Items(dict if iterable.cls is dict else list, pairs)
 
 
 def make_set(s: Services, cls: type, iterable: Value | None) -> Value:
     """`set(iterable)` or `frozenset(iterable)`."""
+    base = frozenset if issubclass(cls, frozenset) else set
     if iterable is None:
-        return new_set(s, {}, cls)
+        return new_set(s, Members({}, base), cls)
     iterable = s.force(iterable)
     if cls is frozenset and iterable.cls is frozenset:
         return iterable
-    return new_set(s, of(s, iterable), cls)
+    entries, arg = operand(s, iterable)
+    return new_set(s, Members(entries, base, (arg,)), cls)
 
 
 @method(set.__new__, "*args **")
 def set_new(s: Services, cls: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return s.heap.new(s.constant(cls), {ITEMS: {}})
+    return new_set(s, Members({}, set), s.constant(cls))
 
 
 @method(frozenset.__new__, "iterable= /")
@@ -224,16 +241,23 @@ def frozenset_new(s: Services, cls: Value, iterable: Value | None) -> Value:
 
 @method(set.__init__, "iterable= /")
 def set_init(s: Services, self: Value, iterable: Value | None) -> Value:
-    put(s, self, {} if iterable is None else dict(of(s, iterable)))
+    entries, arg = ({}, None) if iterable is None else operand(s, iterable)
+    change(s, self, entries, set.__init__, *([] if arg is None else [arg]))
     return NONE
+
+
+def add(s: Services, v: Value, item: Value) -> None:
+    """Add a member to a set."""
+    entries = members(s, v)
+    name = hash_key(s, item, entries)
+    if name not in entries:
+        item = s.force(item)
+        change(s, v, {**entries, name: (item, TRUE)}, set.add, Items(None, ((name, item),)))
 
 
 @method(set.add, "item /")
 def set_add(s: Services, self: Value, item: Value) -> Value:
-    entries = members(s, self)
-    name = hash_key(s, item, entries)
-    if name not in entries:
-        put(s, self, {**entries, name: (item, TRUE)})
+    add(s, self, item)
     return NONE
 
 
@@ -255,8 +279,16 @@ def _drop(s: Services, self: Value, item: Value) -> bool:
     name = key_of(s, entries, item)
     if name not in entries:
         return False
-    put(s, self, {other: entry for other, entry in entries.items() if other is not name and other != name})
+    _take(s, self, next(other for other in entries if other is name or other == name), set.discard)
     return True
+
+
+def _take(s: Services, self: Value, name: Any, function: Any) -> Value:
+    entries = members(s, self)
+    value = entries[name][0]
+    args = [Items(None, ((name, value),))] if function is set.discard else []
+    change(s, self, {other: entry for other, entry in entries.items() if other is not name}, function, *args)
+    return value
 
 
 @method(set.pop)
@@ -264,49 +296,57 @@ def set_pop(s: Services, self: Value) -> Value:
     entries = members(s, self)
     if not entries:
         s.raise_error(KeyError, "pop from an empty set")
-    if len(entries) > 1:
+    if len(entries) == 1:
+        return _take(s, self, next(iter(entries)), set.pop)
+    state = Members({}, set.pop, base=entries)
+    twin = entries.twin()
+    if twin is None or state.twin() is None:
         s.unsupported(R.OPAQUE_OPERATION, self, "which member set.pop takes")
-    (entry,) = entries.values()
-    put(s, self, {})
-    return entry[0]
+    return _take(s, self, next(name for name in entries if name not in state.made), set.pop)
 
 
 @method(set.clear)
 def set_clear(s: Services, self: Value) -> Value:
-    put(s, self, {})
+    change(s, self, {}, set.clear)
     return NONE
 
 
 def _register_algebra() -> None:
     for kind in (set, frozenset):
         for name, symbol in (("union", "|"), ("intersection", "&"), ("difference", "-"), ("symmetric_difference", "^")):
-            method(getattr(kind, name), "*others")(_combine(symbol, False))
+            method(getattr(kind, name), "*others")(_combine(symbol, getattr(kind, name), False))
         for name, symbol in (("issubset", "<="), ("issuperset", ">="), ("isdisjoint", "disjoint")):
             method(getattr(kind, name), "other /")(_relate(symbol))
         method(kind.copy)(_copy)
     for name, symbol in (("update", "|"), ("intersection_update", "&"), ("difference_update", "-"), ("symmetric_difference_update", "^")):
-        method(getattr(set, name), "*others")(_combine(symbol, True))
+        method(getattr(set, name), "*others")(_combine(symbol, getattr(set, name), True))
 
 
-def _combine(symbol: str, in_place: bool) -> Any:
+def _combine(symbol: str, function: Any, in_place: bool) -> Any:
     def combine(s: Services, self: Value, others: list[Value]) -> Value:
-        entries = members(s, self)
+        first = members(s, self)
+        entries: Entries = first
+        args: list[Members | Items] = []
         for other in others:
             if symbol == "&" and not is_set(s.force(other)):
                 entries = _meet_iterable(s, entries, other)
+                args.append(listed(entries))
             else:
-                entries = OPERATIONS[symbol](entries, of(s, other))
+                found, arg = operand(s, other)
+                entries = OPERATIONS[symbol](entries, found)
+                args.append(arg)
         if in_place:
-            put(s, self, entries)
+            if others:
+                change(s, self, entries, function, *args)
             return NONE
-        return new_set(s, entries, frozenset if issubclass(self.cls, frozenset) else set)
+        return new_set(s, Members(entries, function, (first, *args)), frozenset if issubclass(self.cls, frozenset) else set)
 
     return combine
 
 
-def _meet_iterable(s: Services, entries: Members, iterable: Value) -> Members:
+def _meet_iterable(s: Services, entries: Entries, iterable: Value) -> Entries:
     """The items that are members, up to the one that completes the set."""
-    found: Members = {}
+    found: Entries = {}
     source = s.iter(iterable)
     while (item := next_or_none(s, source)) is not None:
         name = hash_key(s, item, entries)
@@ -319,7 +359,7 @@ def _meet_iterable(s: Services, entries: Members, iterable: Value) -> Members:
 
 def _relate(symbol: str) -> Any:
     def relate(s: Services, self: Value, other: Value) -> Value:
-        left, right = members(s, self), of(s, other)
+        left, right = members(s, self), operand(s, other)[0]
         if symbol == "disjoint":
             return bool_const(not _meet(left, right))
         return bool_const(RELATIONS[symbol](left.keys(), right.keys()))
@@ -330,7 +370,8 @@ def _relate(symbol: str) -> Any:
 def _copy(s: Services, self: Value) -> Value:
     if self.cls is frozenset:
         return self
-    return new_set(s, members(s, self), frozenset if issubclass(self.cls, frozenset) else set)
+    entries, frozen = members(s, self), issubclass(self.cls, frozenset)
+    return new_set(s, Members(entries, frozenset.copy if frozen else set.copy, (entries,)), frozenset if frozen else set)
 
 
 _register_algebra()

@@ -5,26 +5,34 @@ from __future__ import annotations
 import abc
 import enum
 import types
+from collections.abc import Callable
 from typing import Any
 
+from framejit.core.errors import Raised
 from framejit.core.heap import MISSING
 from framejit.core.path import MEMBER, Path
 from framejit.core.services import Pending, Services
 from framejit.core.state import Result
-from framejit.core.value import Const, Pack, Ref, Value, bool_const
+from framejit.core.value import NULL, Const, Node, Pack, Ref, Value, bool_const
+from framejit.objects.exact import type_name
+from framejit.objects.members import Members
 from framejit.objects.model import Model, model, model_of
-from framejit.objects.object_ import DICT_FIELD, bind, captured, stood_for
+from framejit.objects.object_ import DICT_FIELD, bind, captured, is_own_slot, no_attribute, stood_for
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, handler
 
-STORAGE = {list: tuple, dict: dict, set: dict}
+STORAGE: dict[type, Callable[[], Any]] = {list: tuple, dict: dict, set: lambda: Members({}, set)}
 HEAP_TYPE = 1 << 9
+DISALLOW_INSTANTIATION = 1 << 7
+CONTENTS = ("contents",)  # of a cell
 
 
 def call_class(s: Services, target: Const, args: list[Value], kwargs: dict[str, Value], plain: bool = False) -> Value | Pending:
     """type.__call__ (`plain`) and what metaclasses put in its place."""
     cls = target.obj
     meta = type(cls)
+    if cls.__flags__ & DISALLOW_INSTANTIATION:
+        s.raise_error(TypeError, f"cannot create '{type_name(cls)}' instances")
     if not plain and issubclass(cls, enum.Enum) and cls not in s.trace.classes and all(map(s.is_constant, args)) and not kwargs:
         return _enum_member(s, cls, args)
     if not plain and meta is not type and meta is not abc.ABCMeta:
@@ -119,16 +127,22 @@ def object_new(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Valu
     if not isinstance(target, Const) or not isinstance(target.obj, type):
         return s.unsupported(R.OPAQUE_CALL, object.__new__)
     cls = target.obj
-    too_many = len(args) > 1 or kwargs
-    if too_many and s.type_lookup(cls, "__new__") is not object.__new__ and s.type_lookup(cls, "__init__") is object.__init__:
-        s.raise_error(TypeError, "object.__new__() takes exactly one argument (the type to instantiate)")
+    if len(args) > 1 or kwargs:
+        if s.type_lookup(cls, "__new__") is not object.__new__:
+            s.raise_error(TypeError, "object.__new__() takes exactly one argument (the type to instantiate)")
+        if s.type_lookup(cls, "__init__") is object.__init__:
+            s.raise_error(TypeError, f"{cls.__name__}() takes no arguments")
     return allocate(s, target, object.__new__, [], {})
 
 
 @handler(object.__init__)
 def object_init(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) > 1 or kwargs:
-        s.raise_error(TypeError, "object.__init__() takes exactly one argument (the instance to initialize)")
+        cls = s.force(args[0]).cls
+        if s.type_lookup(cls, "__init__") is not object.__init__:
+            s.raise_error(TypeError, "object.__init__() takes exactly one argument (the instance to initialize)")
+        if s.type_lookup(cls, "__new__") is object.__new__:
+            s.raise_error(TypeError, f"{cls.__name__}.__init__() takes exactly one argument (the instance to initialize)")
     return Const(None)
 
 
@@ -162,9 +176,7 @@ def object_delattr(s: Services, args: list[Value], kwargs: dict[str, Value]) -> 
 def object_getattribute(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
     value, name = s.force(args[0]), s.constant(args[1])
     found = s.generic_attribute(value, name)  # type: ignore[attr-defined]
-    if found is None:
-        return s.raise_error(AttributeError, f"'{value.cls.__name__}' object has no attribute '{name}'")
-    return found
+    return no_attribute(s, value, name) if found is None else found
 
 
 @handler(super)
@@ -175,11 +187,7 @@ def super_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
         names = [local.name for local in frame.code.locals]
         if "__class__" not in names or not frame.real_code.co_argcount:
             return s.raise_error(RuntimeError, "super(): __class__ cell not found")
-        cell = s.force(frame.slots[names.index("__class__")])
-        cls = s.force(s.getattr(cell, "cell_contents"))
-        self = frame.slots[0]
-        if frame.code.locals[0].kind == "cell":
-            self = s.getattr(self, "cell_contents")
+        cls, self = _super_parts(s, frame, names.index("__class__"))
     elif len(args) == 2:
         cls, self = s.force(args[0]), args[1]
     else:
@@ -191,6 +199,19 @@ def super_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not issubclass(owner, s.constant(cls)):
         return s.raise_error(TypeError, "super(type, obj): obj must be an instance or subtype of type")
     return Pack(super, (cls, receiver, Const(owner)))
+
+
+def _super_parts(s: Services, frame: Any, place: int) -> tuple[Value, Value]:
+    """The class and the first argument that `super()` means in a frame."""
+    self = frame.slots[0]
+    if self is not NULL and frame.code.locals[0].kind == "cell":
+        self = s.heap.get(s.force(self), CONTENTS)  # type: ignore[arg-type]
+    if self is NULL or self is MISSING:
+        s.raise_error(RuntimeError, "super(): arg[0] deleted")
+    try:
+        return s.force(s.getattr(frame.slots[place], "cell_contents")), self
+    except Raised:
+        return s.raise_error(RuntimeError, "super(): empty __class__ cell")
 
 
 SUPER_PARTS = tuple(vars(super)[name] for name in ("__thisclass__", "__self__", "__self_class__"))
@@ -249,9 +270,32 @@ TRUSTED_CHECKS = (type.__instancecheck__, type.__subclasscheck__, abc.ABCMeta.__
 def _check(s: Services, cls: type, hook: str, value: Value, of: type) -> bool:
     meta = type(cls)
     found = s.type_lookup(meta, hook) if meta is not type else type.__instancecheck__
-    if found in TRUSTED_CHECKS or getattr(found, "__module__", "").split(".")[0] in ("torch", "typing", "abc"):
-        return issubclass(of, cls)
+    if found in TRUSTED_CHECKS or getattr(found, "__module__", "").split(".")[0] in ("torch", "abc"):
+        return _trusted_check(s, cls, of) or (hook == "__instancecheck__" and _pretends(s, cls, value))
     return s.truth(s.call(bind(s, s.trace.roots.const(found), found, Const(cls)), [value]))
+
+
+def _trusted_check(s: Services, cls: type, of: type) -> bool:
+    try:
+        return issubclass(of, cls)
+    except Exception as error:  # noqa: BLE001 - hooks written in Python may raise anything
+        return s.unsupported(R.OPAQUE_CALL, issubclass, f"{type(error).__name__}: {error}")
+
+
+def _pretends(s: Services, cls: type, value: Value) -> bool:
+    """Whether the object is an instance by its `__class__`, where that is not its type."""
+    if not value.cls.__flags__ & HEAP_TYPE or isinstance(value, Node):
+        return False
+    plain = s.type_lookup(value.cls, "__class__") is object.__dict__["__class__"]
+    if plain and is_own_slot(s.type_lookup(value.cls, "__getattribute__"), value.cls, "__getattribute__"):
+        return False
+    try:
+        claimed = s.force(s.getattr(value, "__class__"))
+    except Raised as raised:
+        if not issubclass(s.exception_type(raised.value), AttributeError):
+            raise
+        return False
+    return isinstance(claimed, Const) and isinstance(claimed.obj, type) and _trusted_check(s, cls, claimed.obj)
 
 
 @handler(isinstance)

@@ -1,0 +1,131 @@
+"""What a set holds and how it came to hold it: the order in which a real set is iterated hangs on its whole history."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+from framejit.core.path import Path
+from framejit.core.services import Services
+from framejit.core.value import Pack, Value
+
+TRUSTED = {int, str, float, bool, type(None), bytes, complex, type(Ellipsis), FunctionType, BuiltinFunctionType, ModuleType}
+STABLE = (int, float, str, bytes, bool, type(None), tuple, frozenset)
+FROZEN = "members of frozensets"  # (FROZEN, Pack) -> Members, in the cache of the trace
+Entries = dict[Any, tuple[Value, Any]]  # hash key -> (member, TRUE)
+
+
+class Items(NamedTuple):
+    """An operand that is no set: hash keys and their values, as a list, a dict, a dict's keys or (None) one item."""
+
+    kind: type | None
+    pairs: tuple[tuple[Any, Value], ...]
+
+    def real(self) -> Any:
+        """A real operand of this kind."""
+        names = [name for name, _ in self.pairs]
+        if self.kind is None:
+            return names[0]
+        if self.kind is list:
+            return names
+        made = dict.fromkeys(names)
+        return made if self.kind is dict else made.keys()
+
+
+class Members(Entries):
+    """Hash key -> (member, TRUE) of a set, never changed; `function(*args)` makes the real set.
+
+    With a `base`, `function(set of the base, *args)` changes that set in place. Of a set that exists `real` is the set, at `path`;
+    where there is neither, nobody knows how the set is made.
+    `stable` says whether all hash keys ever involved have the hash of the objects they stand for.
+    """
+
+    __slots__ = ("base", "function", "args", "real", "path", "stable", "made")
+
+    def __init__(
+        self,
+        entries: Entries,
+        function: Callable[..., Any] | None,
+        args: tuple[Any, ...] = (),
+        base: Members | None = None,
+        real: Any = None,
+        path: Path | None = None,
+    ):
+        super().__init__(entries)
+        self.base, self.function, self.args, self.real, self.path = base, function, args, real, path
+        self.made: Any = None
+        names = (name for arg in args if isinstance(arg, Items) for name, _ in arg.pairs)
+        operands = [arg for arg in (base, *args) if isinstance(arg, Members)]
+        self.stable: bool = function is not None and all(map(is_stable, names)) and all(operand.stable for operand in operands)
+        if real is not None:
+            self.stable = all(map(is_stable, entries))
+
+    def history(self, start: Members | None = None) -> list[Members] | None:
+        """From the set as it was made, or from `start` on: this and all earlier states; None where `start` is none of them."""
+        found: list[Members] = []
+        state: Members | None = self
+        while state is not None and state is not start:
+            found.append(state)
+            state = state.base
+        return found[::-1] if state is start else None
+
+    def twin(self) -> Any:
+        """A real set of the hash keys with the same history, not to be changed; None where it cannot be had."""
+        if self.made is None and self.stable:
+            first, *changes = self.history() or []
+            made = first.create() if changes or first.real is None else first.real
+            if made is None:
+                return None
+            for change in changes:
+                change.function(made, *change.operands())  # type: ignore[misc]
+            self.made = made
+        return self.made
+
+    def create(self) -> Any:
+        """A new real set as this one was when it was made; None where a copy would be laid out in another way."""
+        if self.real is None:
+            return self.function(*self.operands())  # type: ignore[misc]
+        made = set(self.real)
+        return made if layout(made) == layout(self.real) else None
+
+    def operands(self) -> list[Any]:
+        """The real operands of `function`."""
+        return [arg.real() if isinstance(arg, Items) else arg.twin() for arg in self.args]
+
+
+def frozen(s: Services, cls: type, entries: Members, path: Path | None = None) -> Pack:
+    """A frozenset of these members, in the order in which the real one is iterated if that is known."""
+    twin = entries.twin()
+    made = Pack(cls, tuple([entries[name][0] for name in (entries if twin is None else twin)]), path)
+    s.trace.trail.put(s.trace.cache, (FROZEN, made), entries)
+    return made
+
+
+def layout(real: Any) -> tuple[Any, ...]:
+    """What can be seen of how a real set is laid out: the size of its table and the order of its members."""
+    kind = set if isinstance(real, set) else frozenset
+    return (kind.__sizeof__(real), *kind.__iter__(real))
+
+
+def trusted(key: Any) -> bool:
+    """Whether a real dict may be asked for this key without running user code, and the key be named in a guard."""
+    kind = type(key)
+    if kind in TRUSTED:
+        return True
+    if kind is tuple or kind is frozenset:
+        return all(map(trusted, key))
+    if isinstance(key, type):
+        return kind.__hash__ is type.__hash__ and kind.__eq__ is type.__eq__
+    return isinstance(key, enum.Enum) and kind.__eq__ in (object.__eq__, str.__eq__, int.__eq__)
+
+
+def is_stable(name: Any) -> bool:
+    """Whether a hash key is hashed as the real member is, and always to the same number."""
+    return isinstance(name, STABLE) and trusted(name)
+
+
+def listed(entries: Entries) -> Items:
+    """An operand: a list of these members."""
+    return Items(list, tuple([(name, value) for name, (value, _) in entries.items()]))
