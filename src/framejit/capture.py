@@ -375,7 +375,7 @@ class Attempt:
         guilty = describe(leave.guilty)
         if self.options.fullgraph and leave.reason is not None and leave.reason is not R.UNCAUGHT_EXCEPTION:
             raise CaptureError(leave.reason, guilty, leave.detail, leave.lines)
-        if leave.reason is not None:
+        if leave.reason is not None and not leave.ends:
             emit(Break(self.id, leave.reason, guilty, leave.detail, leave.lines))
         operators = trace.operators["count"]
         self.record.useful += operators > 0

@@ -76,7 +76,7 @@ class R(enum.Enum):
     GENERATOR_OPERATION = ("generator operation that is not captured", "Iterate the generator with a for loop.")
     COROUTINE = ("await of an object that cannot be captured", "Accept the break: the awaited part runs in CPython.")
     UNCAUGHT_EXCEPTION = (
-        "an exception leaves the captured code",
+        "an exception outlives the captured code, or runs a finalizer on its way",
         "None needed: the exception is raised as in plain Python.",
     )
     EXCEPTION_OPERATION = ("use of an exception that is not captured", "Accept the break.")

@@ -152,15 +152,21 @@ def generator_operation(x, numbers):
 
 @example("UNCAUGHT_EXCEPTION")
 def uncaught_exception(x):
-    y = x + 1
-    raise ValueError("leaves", y.shape)
+    try:
+        raise ValueError("kept", x.shape)
+    except ValueError as error:
+        kept = error
+    return x + 1, kept
+
+
+WORN = ValueError("made long ago")
 
 
 @example("EXCEPTION_OPERATION")
 def exception_operation(x):
     try:
-        raise ExceptionGroup("both", [ValueError(1), KeyError(2)])
-    except* ValueError:
+        raise WORN
+    except ValueError:
         x = x + 1
     return x
 

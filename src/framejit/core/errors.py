@@ -27,6 +27,10 @@ class Unsupported(Control):
         return describe(self.reason, self.guilty, self.detail)
 
 
+class Uncaught(Unsupported):
+    """No frame of the region handles the exception: they end with it, which is no break."""
+
+
 class Cut(Unsupported):
     """The region ends in front of the present instruction, which the next region begins with; not inside of one."""
 

@@ -108,7 +108,7 @@ class Services(Protocol):
         """The instance dict of an object as a dict Ref; None where instances have none."""
 
     # -- control ------------------------------------------------------------------------------------------------------
-    def raise_error(self, kind: type[BaseException], *args: Any) -> NoReturn:
+    def raise_error(self, kind: type[BaseException], *args: Any, **names: Any) -> NoReturn:
         """Raise a Python exception inside the captured program."""
 
     def exception_type(self, exception: Value) -> type[BaseException]:

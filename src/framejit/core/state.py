@@ -77,4 +77,5 @@ class Exit:
     guilty: Any = None
     detail: str = ""
     lines: tuple[Any, ...] = field(default=())
+    ends: bool = False  # whether all frames of the region end here, with an exception
     leaves: int = 0  # frames that end first: the one the region starts in, then those that waited for it

@@ -17,6 +17,7 @@ from framejit.core.value import NONE, NULL, Const, Node, Pack, Ref, Value
 from framejit.interp.frame import Frame
 from framejit.objects import exception, function, generator, type_
 from framejit.objects.dict_ import realize_dict
+from framejit.objects.exact import type_name
 from framejit.objects.model import model_of
 from framejit.reasons import R
 from framejit.rules import torch_ops
@@ -57,6 +58,8 @@ def _call_const(interp: Interpreter, target: Const, args: list[Value], kwargs: d
     if kind.__hash__ is not None and kind in HASHABLE:
         found = HANDLERS.get(obj)
         if found is not None:
+            if kind in DESCRIPTORS:
+                check_receiver(interp, obj, args)
             answer = found(interp, args, kwargs)
             if answer is not NotImplemented:  # else the function's own Python code is captured
                 return answer
@@ -84,6 +87,23 @@ HASHABLE = {
     types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType,
     types.ClassMethodDescriptorType, types.MethodWrapperType, type,
 }  # fmt: skip
+
+
+DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+def check_receiver(interp: Interpreter, obj: Any, args: list[Value]) -> None:
+    """The TypeErrors of C descriptors that are called without an object of their class."""
+    name, owner = obj.__name__, obj.__objclass__
+    in_slot = type(obj) is types.WrapperDescriptorType
+    if not args:
+        what = f"descriptor '{name}' of '{type_name(owner)}' object" if in_slot else f"unbound method {obj.__qualname__}()"
+        interp.raise_error(TypeError, f"{what} needs an argument")
+    cls = interp.force(args[0]).cls
+    if cls is not owner and owner not in cls.__mro__:
+        if in_slot:
+            interp.raise_error(TypeError, f"descriptor '{name}' requires a '{type_name(owner)}' object but received a '{type_name(cls)}'")
+        interp.raise_error(TypeError, f"descriptor '{name}' for '{type_name(owner)}' objects doesn't apply to a '{type_name(cls)}' object")
 
 
 def _unbound(obj: Any) -> tuple[Any, Value] | None:

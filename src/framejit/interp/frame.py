@@ -25,7 +25,9 @@ class Frame(Pending):
     A frame below the top stands at its call, whose operands are already popped.
     """
 
-    __slots__ = ("code", "real_code", "func", "slots", "stack", "index", "globals", "builtins", "result", "extra", "generator", "names")
+    __slots__ = (
+        "code", "real_code", "func", "slots", "stack", "index", "globals", "builtins", "result", "extra", "generator", "names", "asked",
+    )  # fmt: skip
 
     def __init__(self, code: Code, real_code: CodeType, func: Value, slots: list[Value], globals_: Ref, builtins: Ref):
         self.code, self.real_code, self.func, self.slots = code, real_code, func, slots
@@ -35,6 +37,7 @@ class Frame(Pending):
         self.result = Result.PUSH
         self.extra: Value | None = None
         self.generator: Ref | None = None  # the generator whose body this is
+        self.asked: tuple[Value, str] | None = None  # the object and attribute that the frame computes
         self.names: Any = None  # the namespace of a class body
 
     @property

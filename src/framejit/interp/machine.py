@@ -12,7 +12,7 @@ from framejit.bytecode.decode import decode
 from framejit.bytecode.flow import analyze
 from framejit.bytecode.instr import OP_NAMES, Instr
 from framejit.config import config
-from framejit.core.errors import Cut, Raised, Retrace, Unsupported
+from framejit.core.errors import Cut, Raised, Retrace, Uncaught, Unsupported
 from framejit.core.heap import MISSING
 from framejit.core.path import BUILTINS, CALLER_EXTRA, CALLER_FUNC, CALLER_SLOT, FUNC, GLOBALS, HANDLED, SLOT, Path
 from framejit.core.services import Pending
@@ -227,8 +227,9 @@ class Interpreter:
             kind = ExitKind.ENTER
         leaves = self.callers - len(self.waiting)
         return Exit(
-            kind, state=state, instr=ins, reason=stop.reason, guilty=stop.guilty, detail=stop.detail, lines=chain, leaves=leaves
-        )
+            kind, state=state, instr=ins, reason=stop.reason, guilty=stop.guilty, detail=stop.detail, lines=chain, leaves=leaves,
+            ends=isinstance(stop, Uncaught),
+        )  # fmt: skip
 
     def finish(self, pending: Value | Pending) -> Value:
         """The value of a call: runs a pending frame to its end inside the present instruction."""
@@ -340,8 +341,8 @@ class Interpreter:
     def unsupported(self, reason: R, guilty: Any = None, detail: str = "") -> NoReturn:
         raise Unsupported(reason, guilty, detail)
 
-    def raise_error(self, kind: type[BaseException], *args: Any) -> NoReturn:
-        raised = self.call(Const(kind), [self.wrap(arg) for arg in args])
+    def raise_error(self, kind: type[BaseException], *args: Any, **names: Any) -> NoReturn:
+        raised = self.call(Const(kind), [self.wrap(arg) for arg in args], {name: self.wrap(value) for name, value in names.items()})
         raise Raised(exception.note_raised(self, self.force(raised)))
 
     def exception_type(self, raised: Value) -> type[BaseException]:

@@ -14,7 +14,7 @@ from framejit.interp import calls, generators
 from framejit.interp.frame import Frame, finalizes
 from framejit.interp.machine import Interpreter
 from framejit.interp.ops import op, raw
-from framejit.objects import exception, generator, match, protocol
+from framejit.objects import exception, exception_group, generator, match, protocol
 from framejit.objects.exact import type_name
 from framejit.reasons import R
 
@@ -185,7 +185,7 @@ def check_exc_match(interp: Interpreter, ins: Instr, raised: Value, kind: Value)
 @raw("CHECK_EG_MATCH")
 def check_eg_match(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     raised, kind = frame.stack[-2:]
-    rest, matched = exception.split_group(interp, raised, kind)
+    rest, matched = exception_group.except_star(interp, raised, kind)
     frame.stack[-2:] = [rest, matched]
     if matched is not NONE:
         _set_handled(interp, matched)
@@ -194,7 +194,7 @@ def check_eg_match(interp: Interpreter, frame: Frame, ins: Instr) -> None:
 
 @op("PREP_RERAISE_STAR")
 def prep_reraise_star(interp: Interpreter, ins: Instr, original: Value, exceptions: Value) -> Value:
-    return exception.prepare_reraise_star(interp, original, interp.unpack(exceptions))
+    return exception_group.prepare_reraise_star(interp, original, interp.unpack(exceptions))
 
 
 @raw("RAISE_VARARGS")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from framejit.core.errors import Raised, Unsupported
+from framejit.core.errors import Raised, Uncaught, Unsupported
 from framejit.core.value import Const, Value
 from framejit.interp.frame import Frame, finalizes
+from framejit.objects.exception import grow
+from framejit.objects.object_ import note_look_up
 from framejit.reasons import R
 
 if TYPE_CHECKING:
@@ -22,7 +24,9 @@ def unwind(interp: Interpreter, exception: Value, base: int) -> None:
     """
     frames = interp.frames
     if not base and not any(_handler(frame) for frame in frames):
-        raise Unsupported(R.UNCAUGHT_EXCEPTION, exception)
+        raise Uncaught(R.UNCAUGHT_EXCEPTION, exception)
+    if getattr(exception, "path", None) is not None and not _stays_as_it_is(frames[-1]):
+        raise Unsupported(R.EXCEPTION_OPERATION, exception, "raising an exception that exists already: its traceback grows")
     if any(finalizes(value) for value in _dropped(interp, base)):
         raise Unsupported(R.UNCAUGHT_EXCEPTION, exception)
     while len(frames) > base:
@@ -37,6 +41,9 @@ def unwind(interp: Interpreter, exception: Value, base: int) -> None:
             return
         frames.pop()
         interp.reach_caller()
+        grow(interp, exception)
+        if frame.asked is not None:
+            note_look_up(interp, exception, *frame.asked)
         if frame.generator is not None:
             interp.heap.set(frame.generator, ("frame",), None)
             interp.heap.set(frame.generator, ("done",), True)
@@ -58,6 +65,12 @@ def _dropped(interp: Interpreter, base: int) -> Iterator[Value]:
             yield from frame.slots
         if frame.generator is not None:
             return
+
+
+def _stays_as_it_is(frame: Frame) -> bool:
+    """Whether raising here leaves the traceback and context of the exception alone: it is raised again, and handled in this frame."""
+    ins = frame.instr
+    return (ins.op == "RERAISE" or (ins.op == "RAISE_VARARGS" and not ins.value)) and _handler(frame) is not None
 
 
 def _handler(frame: Frame):

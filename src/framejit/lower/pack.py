@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import types
 from typing import Any
 
@@ -92,12 +91,10 @@ class Packer:
 
 
 def constant_key(obj: Any) -> Any:
-    """Constants with one key may share a place: equal bits of one plain type, else one object."""
+    """Constants with one key may share a place: they are one object."""
     kind = type(obj)
-    if kind in (int, str, bytes, bool):
-        return kind, obj
-    if kind is float:
-        return kind, struct.pack("d", obj)
+    if kind is bool or (kind is int and -6 < obj < 257) or (kind in (str, bytes) and len(obj) < 2):
+        return kind, obj  # of these CPython has one each
     return id(obj)
 
 

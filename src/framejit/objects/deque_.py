@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from framejit.core.heap import Heap
@@ -78,7 +78,7 @@ class DequeModel(ExactModel):
         put(s, v, content[:place] + content[place + 1 :])
 
     def contains(self, s: Services, v: Value, item: Value) -> Value | None:
-        return sequence.contains(s, items(s, v), item)
+        return sequence.contains(s, _steady(s, v), item)
 
     def iter(self, s: Services, v: Value) -> Value:
         return _iterate(s, v, DequeIterator)
@@ -103,6 +103,16 @@ class DequeModel(ExactModel):
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
         other = s.force(other)
         return sequence.compare(s, symbol, items(s, v), items(s, other)) if issubclass(other.cls, deque) else None
+
+
+def _steady(s: Services, v: Value, start: int = 0, stop: int | None = None) -> Iterator[Value]:
+    """The items one by one; RuntimeError where what is done with one changed the deque."""
+    assert isinstance(v, Ref)
+    state = s.heap.get(v, STATE)
+    for item in items(s, v)[start:stop]:
+        yield item
+        if s.heap.get(v, STATE) is not state:
+            s.raise_error(RuntimeError, "deque mutated during iteration")
 
 
 def _place(s: Services, v: Value, key: Value) -> int:
@@ -227,9 +237,13 @@ def deque_rotate(s: Services, self: Value, n: Value | None) -> Value:
 
 @method(deque.remove, "item /")
 def deque_remove(s: Services, self: Value, item: Value) -> Value:
-    content = items(s, self)
+    assert isinstance(self, Ref)
+    content, state = items(s, self), s.heap.get(self, STATE)
     for place, candidate in enumerate(content):
-        if same_or_equal(s, candidate, item):
+        found = same_or_equal(s, candidate, item)
+        if s.heap.get(self, STATE) is not state:
+            s.raise_error(IndexError, "deque mutated during iteration")
+        if found:
             put(s, self, content[:place] + content[place + 1 :])
             return NONE
     return s.raise_error(ValueError, "deque.remove(x): x not in deque")
@@ -237,13 +251,17 @@ def deque_remove(s: Services, self: Value, item: Value) -> Value:
 
 @method(deque.count, "item /")
 def deque_count(s: Services, self: Value, item: Value) -> Value:
-    return sequence.count(s, items(s, self), item)
+    return sequence.count(s, _steady(s, self), item)
 
 
 @method(deque.index, "item start= stop= /")
 def deque_index(s: Services, self: Value, item: Value, start: Value | None, stop: Value | None) -> Value:
-    message = s.constant(s.repr(item)) if s.is_constant(item) else "item"
-    return sequence.find(s, items(s, self), item, start, stop, f"{message} is not in deque")
+    length = len(items(s, self))
+    where = slice(None if start is None else index(s, start), None if stop is None else index(s, stop)).indices(length)
+    for place, candidate in enumerate(_steady(s, self, where[0], where[1])):
+        if same_or_equal(s, candidate, item):
+            return Const(where[0] + place)
+    return s.raise_error(ValueError, s.binary("+", s.repr(item), Const(" is not in deque")))
 
 
 @method(deque.insert, "index item /")

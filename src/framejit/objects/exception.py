@@ -12,26 +12,28 @@ from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Pack, Ref, Value
 from framejit.objects.dict_ import lookup
+from framejit.objects.exact import type_name
 from framejit.objects.model import Model, model
 from framejit.objects.object_ import DICT_FIELD, dict_of, type_lookup
 from framejit.objects.type_ import is_subclass
 from framejit.reasons import R
 
-ARGS, CAUSE, CONTEXT, SUPPRESS, RAISED = ("args",), ("cause",), ("context",), ("suppress",), ("raised",)
-FIELDS = {"__cause__": CAUSE, "__context__": CONTEXT, "__suppress_context__": SUPPRESS}
+ARGS, CAUSE, CONTEXT, SUPPRESS = ("args",), ("cause",), ("context",), ("suppress",)
 TRACEBACK = ("traceback",)
+OF, STEP = ("of",), ("step",)  # of a traceback: its exception, the step at which that was raised first
 MADE, COMPUTED = ("made",), ("computed",)  # of exceptions made by a C constructor: its arguments, what it computed
+MESSAGE, EXCEPTIONS = ("message",), ("exceptions",)  # of groups: what their attributes hold, whatever becomes of `args`
+PRIVATE = (ARGS, CAUSE, CONTEXT, SUPPRESS, TRACEBACK, MADE, COMPUTED, MESSAGE, EXCEPTIONS)
 HEAP_TYPE = 1 << 9
 COMPUTED_TEXT = tuple(  # the others look at the arguments alone
     cls.__str__ for cls in (OSError, SyntaxError, UnicodeDecodeError, UnicodeEncodeError, UnicodeTranslateError)
 )
-# attributes that C constructors derive from their arguments: class -> name -> position of the argument
-DERIVED: dict[type[BaseException], dict[str, int]] = {
-    StopIteration: {"value": 0}, SystemExit: {"code": 0}, BaseExceptionGroup: {"message": 0, "exceptions": 1},
-}  # fmt: skip
+# Attributes in C: what the constructor takes from its arguments, and the keywords that it takes.
+OF_ARGS: dict[type[BaseException], str] = {StopIteration: "value", SystemExit: "code", ImportError: "msg"}
 KEYWORDS: dict[type[BaseException], tuple[str, ...]] = {
     AttributeError: ("name", "obj"), NameError: ("name",), ImportError: ("name", "path"),
 }  # fmt: skip
+LINKS = {"__cause__": (CAUSE, "exception cause"), "__context__": (CONTEXT, "exception context")}
 
 
 @model(BaseException)
@@ -49,40 +51,40 @@ class ExceptionModel(Model):
     def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
         if issubclass(cls, (OSError, UnicodeError, SyntaxError)) and args:
             return _of_constants(s, cls, args) if not kwargs else None
-        if issubclass(cls, BaseExceptionGroup):
-            args = [args[0], Pack(tuple, tuple(s.unpack(args[1])))] if len(args) == 2 else args
-            if len(args) != 2 or not all(issubclass(s.force(item).cls, BaseException) for item in args[1].items):  # type: ignore[attr-defined]
-                return None
-            if cls is BaseExceptionGroup and all(issubclass(s.force(item).cls, Exception) for item in args[1].items):  # type: ignore[attr-defined]
-                cls = ExceptionGroup
         fields: dict[Any, Any] = {
             ARGS: Pack(tuple, tuple(args)), CAUSE: NONE, CONTEXT: NONE, SUPPRESS: FALSE, TRACEBACK: NONE,
             DICT_FIELD: s.heap.new(dict, {s.heap.ITEMS: {}}),
         }  # fmt: skip
+        if issubclass(cls, BaseExceptionGroup):
+            cls, fields[MESSAGE], fields[EXCEPTIONS] = group_parts(s, cls, args)
         return s.heap.new(cls, fields)
 
     def initialise(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> bool:
         assert isinstance(v, Ref)
         if s.heap.get(v, MADE) is not None:
             return True
-        names = next((KEYWORDS[base] for base in v.cls.__mro__ if base in KEYWORDS), ())
-        if set(kwargs) - set(names):
+        base = next((base for base in v.cls.__mro__ if base in KEYWORDS), None)
+        names = KEYWORDS[base] if base is not None else ()
+        if base is None and kwargs:
             s.raise_error(TypeError, f"{v.cls.__name__}() takes no keyword arguments")
-        for name, value in kwargs.items():
-            s.heap.set(v, (name,), value)
-        if not issubclass(v.cls, BaseExceptionGroup):
-            s.heap.set(v, ARGS, Pack(tuple, tuple(args)))
+        s.heap.set(v, ARGS, Pack(tuple, tuple(args)))
+        for name in kwargs:
+            if name not in names:
+                s.raise_error(TypeError, f"'{name}' is an invalid keyword argument for {base.__name__}()")  # type: ignore[union-attr]
+        for name in names:
+            s.heap.set(v, (name,), kwargs.get(name, NONE))
+        holder = next((OF_ARGS[base] for base in v.cls.__mro__ if base in OF_ARGS), None)
+        if holder == "msg" or (holder == "value" and not args):
+            s.heap.set(v, (holder,), args[0] if len(args) == 1 else NONE)
+        elif holder is not None and args:
+            s.heap.set(v, (holder,), args[0] if len(args) == 1 or holder == "value" else s.heap.get(v, ARGS))
         return True
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         if not isinstance(v, Ref) or v.path is not None:
             return None
-        if name == "args":
-            return s.heap.get(v, ARGS)
         if name in FIELDS:
             return s.heap.get(v, FIELDS[name])
-        if name == "__traceback__":
-            return traceback_of(s, v)
         if type(found) not in (types.MemberDescriptorType, types.GetSetDescriptorType):
             return None
         stored = s.heap.get(v, (name,))
@@ -90,37 +92,88 @@ class ExceptionModel(Model):
             stored = derived.get(name)
         if stored is not None:
             return stored
-        for base, positions in DERIVED.items():
-            if issubclass(v.cls, base) and name in positions:
-                args = s.heap.get(v, ARGS).items
-                if name == "code" and len(args) > 1:
-                    return s.heap.get(v, ARGS)
-                return args[positions[name]] if positions[name] < len(args) else NONE
-        if any(issubclass(v.cls, base) and name in names for base, names in KEYWORDS.items()) or name == "msg":
+        if found.__objclass__ in KEYWORDS or found.__objclass__ in OF_ARGS:
             return NONE
         return s.unsupported(R.EXCEPTION_OPERATION, v, name)
+
+    def hash_key(self, s: Services, v: Value) -> Any:
+        if type_lookup(s, v.cls, "__hash__") is object.__hash__ and type_lookup(s, v.cls, "__eq__") is object.__eq__:
+            return v
+        return super().hash_key(s, v)
 
     def text(self, s: Services, v: Value, function: Any) -> Value:
         return text(s, v, function)  # type: ignore[arg-type]
 
     def set_attribute(self, s: Services, v: Value, name: str, found: Any, new: Value | None) -> bool:
-        if not isinstance(v, Ref) or v.path is not None or new is None:
+        if not isinstance(v, Ref) or v.path is not None:
             return False
-        if name == "args":
-            s.heap.set(v, ARGS, Pack(tuple, tuple(s.unpack(new))))
-        elif name in FIELDS:
-            s.heap.set(v, FIELDS[name], new)
-            if name == "__cause__":
-                s.heap.set(v, SUPPRESS, TRUE)
-        elif name == "__traceback__":
-            s.heap.set(v, TRACEBACK, new)
-            if s.is_same(new, NONE):  # where it was raised is forgotten: the exception can be made real elsewhere
-                s.heap.set(v, RAISED, MISSING)
-        else:
-            s.heap.set(v, (name,), new)
-            if s.heap.get(v, MADE) is not None:  # its text may be another now
-                s.heap.set(v, COMPUTED, {key: value for key, value in s.heap.get(v, COMPUTED).items() if key != "__str__"})
+        if name in FIELDS:
+            _set_field(s, v, name, new)
+            return True
+        if type(found) not in (types.MemberDescriptorType, types.GetSetDescriptorType):
+            return False
+        if issubclass(v.cls, BaseExceptionGroup) and found.__objclass__ is BaseExceptionGroup:
+            s.raise_error(AttributeError, "readonly attribute")
+        if s.heap.get(v, MADE) is not None:  # its text may be another now
+            if new is None:
+                return False
+            s.heap.set(v, COMPUTED, {key: value for key, value in s.heap.get(v, COMPUTED).items() if key != "__str__"})
+        s.heap.set(v, (name,), NONE if new is None else new)
         return True
+
+
+FIELDS = {"args": ARGS, "__cause__": CAUSE, "__context__": CONTEXT, "__suppress_context__": SUPPRESS, "__traceback__": TRACEBACK}
+
+
+def _set_field(s: Services, v: Ref, name: str, new: Value | None) -> None:
+    """Write an attribute that all exceptions have, with the errors of its C setter; None deletes it."""
+    if new is None:
+        s.raise_error(TypeError, "can't delete numeric/char attribute" if name.startswith("__supp") else f"{name} may not be deleted")
+    assert new is not None
+    if name == "args":
+        s.heap.set(v, ARGS, Pack(tuple, tuple(s.listed(new))))
+        return
+    new = s.force(new)
+    if name in LINKS:
+        field, what = LINKS[name]
+        if new.cls is not type(None) and not issubclass(new.cls, BaseException):
+            s.raise_error(TypeError, f"{what} must be None or derive from BaseException")
+        s.heap.set(v, field, NONE if new.cls is type(None) else new)
+        if name == "__cause__":
+            s.heap.set(v, SUPPRESS, TRUE)
+    elif name == "__traceback__":
+        if new.cls not in (type(None), types.TracebackType):
+            s.raise_error(TypeError, "__traceback__ must be a traceback or None")
+        s.heap.set(v, TRACEBACK, NONE if new.cls is type(None) else new)
+    else:
+        if new.cls is not bool:
+            s.raise_error(TypeError, "attribute value type must be bool")
+        s.heap.set(v, SUPPRESS, new)
+
+
+def group_parts(s: Services, cls: type, args: Sequence[Value]) -> tuple[type, Value, Value]:
+    """The class, message and members that BaseExceptionGroup.__new__ gives a group, with its errors in its order."""
+    if len(args) != 2:
+        s.raise_error(TypeError, f"BaseExceptionGroup.__new__() takes exactly 2 arguments ({len(args)} given)")
+    message, members = s.force(args[0]), s.force(args[1])
+    if not issubclass(message.cls, str):
+        s.raise_error(TypeError, f"BaseExceptionGroup.__new__() argument 1 must be str, not {type_name(message.cls)}")
+    if issubclass(members.cls, dict) or s.type_lookup(members.cls, "__getitem__") is MISSING:
+        s.raise_error(TypeError, "second argument (exceptions) must be a sequence")
+    items = s.listed(members)
+    if not items:
+        s.raise_error(ValueError, "second argument (exceptions) must be a non-empty sequence")
+    ordinary = True
+    for place, item in enumerate(map(s.force, items)):
+        if not issubclass(item.cls, BaseException):
+            s.raise_error(ValueError, f"Item {place} of second argument (exceptions) is not an exception")
+        ordinary = ordinary and issubclass(item.cls, Exception)
+    if cls is BaseExceptionGroup:
+        cls = ExceptionGroup if ordinary else cls
+    elif not ordinary and issubclass(cls, Exception):
+        what = "an ExceptionGroup" if cls is ExceptionGroup else f"'{cls.__name__}'"
+        s.raise_error(TypeError, f"Cannot nest BaseExceptions in {what}")
+    return cls, message, members if isinstance(members, Pack) and members.cls is tuple else Pack(tuple, tuple(items))
 
 
 def _of_constants(s: Services, cls: type[BaseException], args: Sequence[Value]) -> Value | None:
@@ -176,21 +229,21 @@ def text(s: Services, value: Ref, function: Any) -> Value:
 
 def raised_at(heap: Heap, raised: Ref) -> Any:
     """The step at which a virtual exception was raised; None if it was not, or has lost its traceback since."""
-    step = heap.get(raised, RAISED)
-    return None if step is MISSING else step
+    trace = heap.get(raised, TRACEBACK)
+    return heap.get(trace, STEP) if isinstance(trace, Ref) and trace.path is None else None
 
 
 def traceback_of(s: Services, raised: Value) -> Value:
     """The traceback of a raised exception: an object that can be passed on, but not looked into."""
-    if not isinstance(raised, Ref):
-        return NONE
-    if raised.path is not None:
-        return s.getattr(raised, "__traceback__")
-    present = s.heap.get(raised, TRACEBACK)
-    if present is NONE and raised_at(s.heap, raised) is not None:
-        present = s.heap.new(types.TracebackType, {("of",): raised})
-        s.heap.set(raised, TRACEBACK, present)
-    return present
+    return s.getattr(raised, "__traceback__") if isinstance(raised, Ref) else NONE
+
+
+def grow(s: Services, raised: Value) -> None:
+    """The traceback gets another entry, where the exception is raised or leaves a frame: it is another object now."""
+    if isinstance(raised, Ref) and raised.path is None:
+        step = raised_at(s.heap, raised)
+        fields = {OF: raised, STEP: s.steps if step is None else step}  # type: ignore[attr-defined]
+        s.heap.set(raised, TRACEBACK, s.heap.new(types.TracebackType, fields))
 
 
 def make_raised(s: Services, value: Value, cause: Value | None) -> Value:
@@ -202,8 +255,6 @@ def make_raised(s: Services, value: Value, cause: Value | None) -> Value:
             reason = instantiate(s, reason, "exception causes must derive from BaseException")
         if raised.path is None:  # type: ignore[attr-defined]
             s.setattr(raised, "__cause__", reason)
-    if raised.path is not None:  # type: ignore[attr-defined]
-        s.unsupported(R.EXCEPTION_OPERATION, raised, "raising an exception that exists already: its traceback grows")
     return note_raised(s, raised)
 
 
@@ -220,8 +271,7 @@ def raise_from(s: Services, kind: type[BaseException], message: str, cause: Valu
 def note_raised(s: Services, raised: Value, handled: Value | None = None) -> Value:
     """Chain a virtual exception to the one being handled (that of the running frame), and remember where it was raised."""
     if isinstance(raised, Ref) and raised.path is None:
-        if raised_at(s.heap, raised) is None:
-            s.heap.set(raised, RAISED, s.steps)  # type: ignore[attr-defined]
+        grow(s, raised)
         if handled is None:
             handled = s.state["handled"]  # type: ignore[attr-defined]
             assert handled is not None
@@ -234,14 +284,14 @@ def note_raised(s: Services, raised: Value, handled: Value | None = None) -> Val
 def _break_cycle(s: Services, raised: Ref, handled: Value) -> None:
     """As CPython: the context chain of the handled exception must not lead back to the raised one."""
     walker = s.force(handled)
-    while isinstance(walker, Ref) and walker.path is None:
-        following = s.heap.get(walker, CONTEXT)
-        if following is None or following is NONE:
-            return
+    seen = set()
+    while isinstance(walker, Ref) and walker.path is None and walker not in seen:
+        seen.add(walker)
+        following = s.force(s.heap.get(walker, CONTEXT))
         if following is raised:
             s.heap.set(walker, CONTEXT, NONE)
             return
-        walker = s.force(following)
+        walker = following
 
 
 def instantiate(s: Services, value: Value, message: str) -> Value:
@@ -257,69 +307,24 @@ def instantiate(s: Services, value: Value, message: str) -> Value:
 
 
 def matches(s: Services, raised: Value, kind: Value) -> bool:
-    """Whether `except kind` catches the exception."""
+    """Whether `except kind` catches the exception; the hooks of metaclasses are not asked."""
+    kinds = except_types(s, kind)
+    return any(cls in s.force(raised).cls.__mro__ for cls in kinds)
+
+
+def except_types(s: Services, kind: Value) -> list[type]:
+    """The classes of an `except` clause."""
     kind = s.force(kind)
-    kinds = kind.items if isinstance(kind, Pack) else (kind,)
-    for item in kinds:
-        item = s.force(item)
-        if not isinstance(item, Const) or not isinstance(item.obj, type) or not issubclass(item.obj, BaseException):
+    found = [s.force(item) for item in (kind.items if isinstance(kind, Pack) and issubclass(kind.cls, tuple) else (kind,))]
+    for item in found:
+        if not is_exception_class(item):
             s.raise_error(TypeError, "catching classes that do not inherit from BaseException is not allowed")
-    return any(issubclass(s.force(raised).cls, s.constant(item)) for item in kinds)
+    return [item.obj for item in found]  # type: ignore[attr-defined]
 
 
-def split_group(s: Services, raised: Value, kind: Value) -> tuple[Value, Value]:
-    """(rest, matched) of `except* kind`."""
-    raised = s.force(raised)
-    if isinstance(raised, Const) and raised.obj is None:
-        return NONE, NONE
-    if not issubclass(raised.cls, BaseExceptionGroup):
-        if not matches(s, raised, kind):
-            return raised, NONE
-        group = s.force(s.call(Const(ExceptionGroup), [Const(""), Pack(tuple, (raised,))]))
-        s.heap.set(group, RAISED, s.heap.get(raised, RAISED) or MISSING)  # type: ignore[arg-type]
-        return NONE, group
-    if not isinstance(raised, Ref) or raised.path is not None or type_lookup(s, raised.cls, "derive") is not BaseExceptionGroup.derive:
-        s.unsupported(R.EXCEPTION_OPERATION, raised, "except*")
-    return _split(s, raised, kind)[::-1]
-
-
-def _split(s: Services, group: Ref, kind: Value) -> tuple[Value, Value]:
-    if matches(s, group, kind):
-        return group, NONE
-    yes: list[Value] = []
-    no: list[Value] = []
-    message, members = s.heap.get(group, ARGS).items
-    for member in members.items:
-        member = s.force(member)
-        if isinstance(member, Ref) and issubclass(member.cls, BaseExceptionGroup):
-            matched, rest = _split(s, member, kind)
-        else:
-            matched, rest = (member, NONE) if matches(s, member, kind) else (NONE, member)
-        if matched is not NONE:
-            yes.append(matched)
-        if rest is not NONE:
-            no.append(rest)
-    return _derive(s, group, message, yes), _derive(s, group, message, no)
-
-
-def _derive(s: Services, group: Ref, message: Value, members: list[Value]) -> Value:
-    if not members:
-        return NONE
-    derived = s.force(s.call(Const(BaseExceptionGroup), [message, Pack(tuple, tuple(members))]))
-    assert isinstance(derived, Ref)
-    for field in (CAUSE, CONTEXT, SUPPRESS, RAISED):
-        value = s.heap.get(group, field)
-        if value is not None:
-            s.heap.set(derived, field, value)
-    return derived
-
-
-def prepare_reraise_star(s: Services, original: Value, exceptions: list[Value]) -> Value:
-    """What is left to raise after the `except*` clauses: None when all was handled."""
-    left = [value for value in map(s.force, exceptions) if not (isinstance(value, Const) and value.obj is None)]
-    if not left:
-        return NONE
-    return s.unsupported(R.EXCEPTION_OPERATION, original, "except* that lets exceptions through")
+def is_exception_class(value: Value) -> bool:
+    """Whether the value is a class of exceptions."""
+    return isinstance(value, Const) and isinstance(value.obj, type) and BaseException in value.obj.__mro__
 
 
 __all__ = ["MISSING", "dict_of", "is_subclass", "lookup"]

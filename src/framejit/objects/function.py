@@ -23,7 +23,7 @@ from framejit.core.path import (
     Path,
 )
 from framejit.core.services import Services
-from framejit.core.value import NONE, Const, Pack, Ref, Value, bool_const
+from framejit.core.value import NONE, NULL, Const, Pack, Ref, Value, bool_const
 from framejit.objects.dict_ import lookup, realize_dict
 from framejit.objects.model import Model, model
 from framejit.objects.object_ import path_of
@@ -284,10 +284,26 @@ class MethodModel(Model):
         return None
 
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
-        if symbol in ("==", "!=") and isinstance(v, Pack) and isinstance(other, Pack) and other.cls is v.cls:
-            same = all(s.is_same(a, b) for a, b in zip(v.items, other.items, strict=True))
-            return bool_const(same is (symbol == "=="))
-        return None
+        return _compare_parts(s, symbol, v, other)
+
+    def hash_key(self, s: Services, v: Value) -> Any:
+        return _key_of_parts(s, v)
+
+
+def _key_of_parts(s: Services, v: Value) -> Any:
+    """Function and object by their identities (and a Value, as the hash of it all is not known)."""
+    if isinstance(v, Const):
+        return v.obj
+    parts = [s.force(item) for item in v.items]  # type: ignore[attr-defined]
+    return (NULL, v.cls, *((Const, id(part.obj)) if isinstance(part, Const) else part for part in parts))
+
+
+def _compare_parts(s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+    """Bound methods are equal if function and object are the same."""
+    if symbol in ("==", "!=") and isinstance(v, Pack) and isinstance(other, Pack) and other.cls is v.cls:
+        same = all(s.is_same(a, b) for a, b in zip(v.items, other.items, strict=True))
+        return bool_const(same is (symbol == "=="))
+    return None
 
 
 @model(types.BuiltinFunctionType, types.MethodWrapperType)
@@ -304,7 +320,7 @@ class BuiltinModel(Model):
                 if type(descriptor) in (types.MethodDescriptorType, types.WrapperDescriptorType):
                     s.guard(path, "TYPE", type(real))
                     s.guard(path.to(ATTR, "__name__"), "EQ", real.__name__)
-                    return Pack(types.BuiltinMethodType, (Const(descriptor), s.input(path.to(ATTR, "__self__"), receiver)), path)
+                    return Pack(type(real), (Const(descriptor), s.input(path.to(ATTR, "__self__"), receiver)), path)
         s.guard(path, "IS", real)
         return Const(real, path)
 
@@ -313,7 +329,15 @@ class BuiltinModel(Model):
             return None
         if name == "__self__":
             return v.items[1]
+        if name == "__objclass__" and v.cls is types.MethodWrapperType:
+            return Const(s.constant(v.items[0]).__objclass__)
         return s.wrap(getattr(s.constant(v.items[0]), name)) if name in ("__name__", "__qualname__", "__doc__") else None
+
+    def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+        return _compare_parts(s, symbol, v, other)
+
+    def hash_key(self, s: Services, v: Value) -> Any:
+        return _key_of_parts(s, v)
 
 
 @model(

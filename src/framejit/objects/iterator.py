@@ -230,6 +230,8 @@ def _until(s: Services, ref: Ref) -> Value | None:
     if function is NONE:
         return None
     found = quietly(s, lambda: s.call(function), (StopIteration,))
+    if field(s, ref, "function") is NONE:  # the call came to the end of this iterator
+        return None
     if found is None or s.truth(s.compare("==", found, field(s, ref, "sentinel"))):
         put(s, ref, "function", NONE)
         return None

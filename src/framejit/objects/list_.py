@@ -9,7 +9,7 @@ from framejit.core.errors import Raised
 from framejit.core.heap import Heap
 from framejit.core.path import ITEM, LEN, Path
 from framejit.core.services import Services
-from framejit.core.value import NONE, Const, Pack, Ref, Value
+from framejit.core.value import NONE, Const, Pack, Ref, Value, bool_const
 from framejit.objects import sequence
 from framejit.objects.exact import ExactModel
 from framejit.objects.method import method
@@ -170,7 +170,9 @@ class ListModel(ExactModel):
         other = s.force(other)
         if not issubclass(other.cls, list):
             return None
-        return sequence.compare(s, symbol, items(s, v), items(s, other))
+        if symbol in ("==", "!=") and len(items(s, v)) != len(items(s, other)):
+            return bool_const(symbol == "!=")
+        return sequence.compare_live(s, symbol, lambda: items(s, v), lambda: items(s, other))
 
 
 def make_list(s: Services, iterable: Value | None) -> Value:
@@ -238,7 +240,7 @@ def list_pop(s: Services, self: Value, place: Value | None) -> Value:
 
 @method(list.remove, "item /")
 def list_remove(s: Services, self: Value, item: Value) -> Value:
-    for place, candidate in enumerate(items(s, self)):
+    for place, candidate in enumerate(sequence.live(lambda: items(s, self))):
         if same_or_equal(s, candidate, item):
             content = list(items(s, self))
             del content[place]
@@ -266,9 +268,12 @@ def list_reverse(s: Services, self: Value) -> Value:
 
 @method(list.index, "value start= stop= /")
 def list_index(s: Services, self: Value, value: Value, start: Value | None, stop: Value | None) -> Value:
-    content = items(s, self)
-    where = slice(None if start is None else index(s, start), None if stop is None else index(s, stop)).indices(len(content))
+    length = len(items(s, self))
+    where = slice(None if start is None else index(s, start), None if stop is None else index(s, stop)).indices(length)
     for place in range(where[0], where[1]):
+        content = items(s, self)
+        if place >= len(content):
+            break
         if same_or_equal(s, content[place], value):
             return Const(place)
     return s.raise_error(ValueError, s.binary("+", s.repr(value), Const(" is not in list")))
@@ -276,7 +281,7 @@ def list_index(s: Services, self: Value, value: Value, start: Value | None, stop
 
 @method(list.count, "value /")
 def list_count(s: Services, self: Value, value: Value) -> Value:
-    return sequence.count(s, items(s, self), value)
+    return sequence.count(s, sequence.live(lambda: items(s, self)), value)
 
 
 @method(list.sort, "* key= reverse=")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from framejit.core.heap import MISSING
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Pack, Value
+from framejit.objects.dict_ import hash_key
+from framejit.objects.exact import type_name
 from framejit.objects.type_ import is_instance
 
 SEQUENCE, MAPPING = 1 << 5, 1 << 6
-SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+MATCH_SELF = 1 << 22
 
 
 def is_sequence(s: Services, subject: Value) -> bool:
@@ -26,7 +30,12 @@ def keys(s: Services, subject: Value, names: Value) -> Value:
     found = []
     absent = Const(MISSING)
     get = s.getattr(subject, "get")
+    seen: set[Any] = set()
     for key in s.unpack(names):
+        name = hash_key(s, key)
+        if name in seen:
+            s.raise_error(ValueError, f"mapping pattern checks duplicate key ({s.constant(s.repr(key))})")
+        seen.add(name)
         item = s.call(get, [key, absent])
         if s.is_same(item, absent):
             return NONE
@@ -36,33 +45,41 @@ def keys(s: Services, subject: Value, names: Value) -> Value:
 
 def class_(s: Services, subject: Value, cls: Value, count: int, names: Value) -> Value:
     """The attributes that a class pattern looks at, or None."""
+    cls = s.force(cls)
+    if not isinstance(cls, Const) or not isinstance(cls.obj, type):
+        s.raise_error(TypeError, "called match pattern must be a type")
     if not is_instance(s, subject, cls):
         return NONE
     kind = s.constant(cls)
     attributes: list[Value] = []
+    wanted: list[Any] = []
     if count:
-        listed = getattr(kind, "__match_args__", None)
-        if listed is None:
-            if count > 1 or not issubclass(kind, SELF_MATCHING):
-                accepted = int(issubclass(kind, SELF_MATCHING))
-                s.raise_error(TypeError, f"{kind.__name__}() accepts {accepted} positional sub-patterns ({count} given)")
+        wanted, itself = _positional(s, cls, kind, count)
+        if itself:
             attributes.append(subject)
-        else:
-            names_of = s.constant(s.getattr(cls, "__match_args__"))
-            if count > len(names_of):
-                s.raise_error(TypeError, f"{kind.__name__}() accepts {len(names_of)} positional sub-patterns ({count} given)")
-            for name in names_of[:count]:
-                if not _append(s, subject, name, attributes):
-                    return NONE
-    for name in s.constant(names):
-        if not _append(s, subject, name, attributes):
+    seen: set[Any] = set()
+    for name in (*wanted, *s.constant(names)):
+        if not isinstance(name, str):
+            s.raise_error(TypeError, f"__match_args__ elements must be strings (got {type_name(type(name))})")
+        if name in seen:
+            s.raise_error(TypeError, f"{kind.__name__}() got multiple sub-patterns for attribute {name!r}")
+        seen.add(name)
+        found = s.call(Const(getattr), [subject, Const(name), Const(MISSING)])
+        if s.is_same(found, Const(MISSING)):
             return NONE
+        attributes.append(found)
     return Pack(tuple, tuple(attributes))
 
 
-def _append(s: Services, subject: Value, name: str, attributes: list[Value]) -> bool:
-    found = s.call(Const(getattr), [subject, Const(name), Const(MISSING)])
-    if s.is_same(found, Const(MISSING)):
-        return False
-    attributes.append(found)
-    return True
+def _positional(s: Services, cls: Value, kind: type, count: int) -> tuple[list[Any], bool]:
+    """The names that the positional patterns stand for, or that the only one stands for the subject itself."""
+    listed = s.force(s.call(Const(getattr), [cls, Const("__match_args__"), Const(MISSING)]))
+    missing = isinstance(listed, Const) and listed.obj is MISSING
+    if not missing and listed.cls is not tuple:
+        s.raise_error(TypeError, f"{kind.__name__}.__match_args__ must be a tuple (got {type_name(listed.cls)})")
+    itself = missing and bool(kind.__flags__ & MATCH_SELF)
+    names = [] if missing else s.unpack(listed)
+    accepted = 1 if itself else len(names)
+    if count > accepted:
+        s.raise_error(TypeError, f"{kind.__name__}() accepts {accepted} positional sub-pattern{'s' * (accepted != 1)} ({count} given)")
+    return [s.constant(name) for name in names[:count]], itself

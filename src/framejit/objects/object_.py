@@ -34,6 +34,14 @@ class StandIn:
         self.value = value
 
 
+def is_own_slot(found: Any, cls: type, name: str) -> bool:
+    """Whether a special method is the C code of a base that CPython calls without a look-up: under its own name, for its own objects."""
+    kind = type(found)
+    if kind in C_METHODS:
+        return found.__name__ == name and found.__objclass__ in cls.__mro__
+    return kind is types.BuiltinFunctionType and found.__self__ in cls.__mro__
+
+
 def captured(s: Services, real: Any, path: Path | None = None) -> Value:
     """The constant for a function found in a class, or the captured function that it stands for."""
     known = s.trace.known.get(id(real)) if s.trace.classes else None
@@ -124,10 +132,34 @@ def getattr_(s: Services, value: Value, name: str) -> Value:
 def getattr_tail(s: Services, value: Value, name: str) -> Value | Pending:
     """`value.name`; ends in a pending frame where a property or `__getattr__` in Python computes it."""
     v = s.force(value)
+    try:
+        found = _look_up(s, v, name)
+    except Raised as raised:
+        note_look_up(s, raised.value, v, name)
+        raise
+    if isinstance(found, Pending) and found.asked is None:  # type: ignore[attr-defined]
+        found.asked = (v, name)  # type: ignore[attr-defined]
+    return found
+
+
+def note_look_up(s: Services, raised: Value, v: Value, name: str) -> None:
+    """An AttributeError that a look-up lets through is told the object and the name, unless it knows of others."""
+    if isinstance(raised, Ref) and raised.path is None and issubclass(raised.cls, AttributeError):
+        if all(s.heap.get(raised, (field,)) in (None, NONE) for field in ("name", "obj")):
+            s.heap.set(raised, ("name",), Const(name))
+            s.heap.set(raised, ("obj",), v)
+
+
+def _look_up(s: Services, v: Value, name: str) -> Value | Pending:
     if isinstance(v, Const):
         if isinstance(v.obj, types.ModuleType):
+            if not is_own_slot(type_lookup(s, type(v.obj), "__getattribute__"), type(v.obj), "__getattribute__"):
+                return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, "a module with __getattribute__")
             return _module_attribute(s, v, name)
         if isinstance(v.obj, type):
+            custom = type_lookup(s, type(v.obj), "__getattribute__")
+            if isinstance(custom, types.FunctionType):
+                return s.tail_call(bind(s, s.trace.roots.const(custom), custom, v), [Const(name)])
             return type_attribute(s, v, name)
     elif isinstance(v, Pack) and v.cls is super:
         return super_attribute(s, v, name)
@@ -136,8 +168,8 @@ def getattr_tail(s: Services, value: Value, name: str) -> Value | Pending:
     custom = type_lookup(s, v.cls, "__getattribute__")
     try:
         found: Value | Pending | None
-        if isinstance(custom, types.FunctionType):
-            found = s.tail_call(bind(s, s.trace.roots.const(custom), custom, v), [Const(name)])
+        if not is_own_slot(custom, v.cls, "__getattribute__"):
+            found = s.tail_call(s.finish(bind(s, s.trace.roots.const(custom), custom, v)), [Const(name)])
         else:
             found = generic_attribute(s, v, name)
         if isinstance(found, Pending) and type_lookup(s, v.cls, "__getattr__") is not MISSING:
@@ -150,10 +182,19 @@ def getattr_tail(s: Services, value: Value, name: str) -> Value | Pending:
         return found
     fallback = type_lookup(s, v.cls, "__getattr__")
     if fallback is not MISSING:
-        return s.tail_call(bind(s, s.trace.roots.const(fallback), fallback, v), [Const(name)])
+        return s.tail_call(s.finish(bind(s, s.trace.roots.const(fallback), fallback, v)), [Const(name)])
     if isinstance(v, Node) and v.path is not None:  # an attribute set on the tensor itself
         s.guard(v.path.to(ATTR, "__dict__"), "DICT_MISSING", name)
-    return _no_attribute(s, f"'{type_name(v.cls)}' object has no attribute '{name}'")
+    return no_attribute(s, v, name)
+
+
+def no_attribute(s: Services, v: Value, name: str) -> Value:
+    """The AttributeError of a look-up that found nothing."""
+    try:
+        return _no_attribute(s, f"'{type_name(v.cls)}' object has no attribute '{name}'")
+    except Raised as raised:
+        note_look_up(s, raised.value, v, name)
+        raise
 
 
 def _no_attribute(s: Services, text: str) -> Value:
@@ -253,7 +294,7 @@ def bind(s: Services, path: Path, found: Any, v: Value, owner: type | None = Non
     if kind is types.FunctionType:
         return Pack(types.MethodType, (captured(s, found, path), v))
     if kind in C_METHODS:
-        return Pack(types.BuiltinMethodType, (Const(found), v))
+        return Pack(types.BuiltinMethodType if kind is types.MethodDescriptorType else types.MethodWrapperType, (Const(found), v))
     if kind is staticmethod:
         return stood_for(s, found.__func__)
     if kind is classmethod:
@@ -430,7 +471,7 @@ def special(s: Services, value: Value, name: str) -> Value | None:
 def setattr_(s: Services, value: Value, name: str, new: Value) -> None:
     v = s.force(value)
     custom = type_lookup(s, v.cls, "__setattr__")
-    if isinstance(custom, types.FunctionType):
+    if not is_own_slot(custom, v.cls, "__setattr__"):
         s.call(bind(s, s.trace.roots.const(custom), custom, v), [Const(name), new])
         return
     generic_store(s, v, name, new)
@@ -439,7 +480,7 @@ def setattr_(s: Services, value: Value, name: str, new: Value) -> None:
 def delattr_(s: Services, value: Value, name: str) -> None:
     v = s.force(value)
     custom = type_lookup(s, v.cls, "__delattr__")
-    if isinstance(custom, types.FunctionType):
+    if not is_own_slot(custom, v.cls, "__delattr__"):
         s.call(bind(s, s.trace.roots.const(custom), custom, v), [Const(name)])
         return
     generic_store(s, v, name, None)
@@ -471,12 +512,11 @@ def _store_descriptor(s: Services, v: Value, name: str, found: Any, new: Value |
             _property_error(s, found, v, property.__delete__ if new is None else _set_nothing)
         s.call(stood_for(s, setter), [v] if new is None else [v, new])
         return
-    if isinstance(found, types.MemberDescriptorType) and isinstance(v, Ref):
-        if new is None:
-            _read_slot(s, v, name, found)
-        s.heap.set(v, found, MISSING if new is None else new)
+    slot = isinstance(found, types.MemberDescriptorType) and isinstance(v, Ref)
+    if not (slot and found.__objclass__.__flags__ & HEAP_TYPE) and model_of(v.cls).set_attribute(s, v, name, found, new):
         return
-    if model_of(v.cls).set_attribute(s, v, name, found, new):
+    if slot:
+        _store_slot(s, v, name, found, new)  # type: ignore[arg-type]
         return
     method = type_lookup(s, kind_of(found), "__set__" if new is not None else "__delete__")
     if isinstance(method, types.FunctionType):
@@ -486,6 +526,15 @@ def _store_descriptor(s: Services, v: Value, name: str, found: Any, new: Value |
     if method is MISSING:
         _no_attribute(s, "__set__" if new is not None else "__delete__")
     s.unsupported(R.STORE_TO_OPAQUE, v, name)
+
+
+def _store_slot(s: Services, v: Ref, name: str, found: Any, new: Value | None) -> None:
+    if new is None:
+        try:
+            _read_slot(s, v, name, found)
+        except Raised:
+            s.raise_error(AttributeError, name)
+    s.heap.set(v, found, MISSING if new is None else new)
 
 
 # -- the default model ------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -34,7 +34,15 @@ def select(s: Services, items: Items, key: Value) -> Items:
     return items[bounds]
 
 
-def contains(s: Services, items: Items, item: Value) -> Value:
+def live(read: Callable[[], Items]) -> Iterator[Value]:
+    """The items of a sequence that comparisons may change, each read when the one before it is done with."""
+    place = 0
+    while place < len(content := read()):
+        yield content[place]
+        place += 1
+
+
+def contains(s: Services, items: Iterable[Value], item: Value) -> Value:
     """Whether some item is or equals `item`."""
     return bool_const(any(same_or_equal(s, candidate, item) for candidate in items))
 
@@ -48,7 +56,7 @@ def find(s: Services, items: Items, item: Value, start: Value | None, stop: Valu
     return s.raise_error(ValueError, message)
 
 
-def count(s: Services, items: Items, item: Value) -> Value:
+def count(s: Services, items: Iterable[Value], item: Value) -> Value:
     """How many items are or equal `item`."""
     return Const(sum(same_or_equal(s, candidate, item) for candidate in items))
 
@@ -57,12 +65,22 @@ def compare(s: Services, symbol: str, left: Items, right: Items) -> Value:
     """Lexicographic comparison, as CPython's list_richcompare does it."""
     if len(left) != len(right) and symbol in ("==", "!="):
         return bool_const(symbol == "!=")
-    for a, b in zip(left, right):
-        if not same_or_equal(s, a, b):
-            if symbol in ("==", "!="):
-                return TRUE if symbol == "!=" else FALSE
-            return s.compare(symbol, a, b)
-    return bool_const(COMPARISONS[symbol](len(left), len(right)))
+    return compare_live(s, symbol, lambda: left, lambda: right)
+
+
+def compare_live(s: Services, symbol: str, left: Callable[[], Items], right: Callable[[], Items]) -> Value:
+    """The same of sequences that the comparison of their items may change."""
+    place = 0
+    while place < len(left()) and place < len(right()):
+        if not same_or_equal(s, left()[place], right()[place]):
+            break
+        place += 1
+    one, other = left(), right()
+    if place >= len(one) or place >= len(other):
+        return bool_const(COMPARISONS[symbol](len(one), len(other)))
+    if symbol in ("==", "!="):
+        return TRUE if symbol == "!=" else FALSE
+    return s.compare(symbol, one[place], other[place])
 
 
 def repeat(s: Services, items: Items, times: Value) -> Items | None:

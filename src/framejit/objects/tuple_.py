@@ -106,7 +106,7 @@ class TupleModel(ExactModel):
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
         if not issubclass(s.force(other).cls, tuple):
             return None
-        return sequence.compare(s, symbol, items(s, v), items(s, other))
+        return sequence.compare_live(s, symbol, lambda: items(s, v), lambda: items(s, other))
 
     def hash_key(self, s: Services, v: Value) -> Any:
         return tuple(hash_key(s, item) for item in items(s, v))

@@ -8,7 +8,8 @@ import types
 
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Pack, Ref, Value
-from framejit.objects import exception, object_
+from framejit.objects import exception_group, object_
+from framejit.objects.exact import type_name
 from framejit.objects.model import model_of
 from framejit.objects.type_ import allocate
 from framejit.reasons import R
@@ -59,16 +60,21 @@ def clear_frames(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Va
     return NONE if isinstance(found, Ref) and found.path is None and found.cls is types.TracebackType else NotImplemented
 
 
+NO_NOTES = Const(None)
+
+
 @handler(BaseException.add_note)
 def add_note(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     v = _virtual(s, args[0], "add_note")
     if not issubclass(s.force(args[1]).cls, str):
-        s.raise_error(TypeError, f"note must be a str, not '{s.force(args[1]).cls.__name__}'")
-    notes = s.call(Const(getattr), [v, Const("__notes__"), NONE])
-    if s.is_same(notes, NONE):
+        s.raise_error(TypeError, f"note must be a str, not '{type_name(s.force(args[1]).cls)}'")
+    notes = s.force(s.call(Const(getattr), [v, Const("__notes__"), NO_NOTES]))
+    if notes is NO_NOTES:
         notes = s.wrap([])
         s.setattr(v, "__notes__", notes)
-    s.call_method(notes, "append", [args[1]])
+    elif not issubclass(notes.cls, list):
+        s.raise_error(TypeError, "Cannot add note: __notes__ is not a list")
+    s.call(Const(list.append), [notes, args[1]])
     return NONE
 
 
@@ -89,11 +95,24 @@ def exception_repr(s: Services, args: list[Value], kwargs: dict[str, Value]) -> 
 
 @handler(BaseExceptionGroup.derive)
 def derive(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    group = _virtual(s, args[0], "derive")
-    return s.call(Const(BaseExceptionGroup), [s.getattr(group, "message"), args[1]])
+    _one_argument(s, "derive", args, kwargs)
+    return s.call(Const(BaseExceptionGroup), [s.getattr(args[0], "message"), args[1]])
 
 
 @handler(BaseExceptionGroup.split)
 def split(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    rest, matched = exception.split_group(s, _virtual(s, args[0], "split"), args[1])
-    return Pack(tuple, (matched, rest))
+    _one_argument(s, "split", args, kwargs)
+    return Pack(tuple, exception_group.split(s, args[0], exception_group.matcher(s, args[1])))
+
+
+@handler(BaseExceptionGroup.subgroup)
+def subgroup(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    _one_argument(s, "subgroup", args, kwargs)
+    return exception_group.split(s, args[0], exception_group.matcher(s, args[1]), False)[0]
+
+
+def _one_argument(s: Services, name: str, args: list[Value], kwargs: dict[str, Value]) -> None:
+    if kwargs:
+        s.raise_error(TypeError, f"BaseExceptionGroup.{name}() takes no keyword arguments")
+    if len(args) != 2:
+        s.raise_error(TypeError, f"{name} expected 1 argument, got {len(args) - 1}")

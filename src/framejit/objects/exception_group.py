@@ -1,0 +1,129 @@
+"""Groups of exceptions: split and subgroup, and what `except*` takes out of them and raises again."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+
+from framejit.core.heap import MISSING
+from framejit.core.services import Services
+from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value
+from framejit.objects.exception import (
+    CAUSE,
+    CONTEXT,
+    EXCEPTIONS,
+    SUPPRESS,
+    TRACEBACK,
+    except_types,
+    is_exception_class,
+    matches,
+)
+from framejit.objects.object_ import type_lookup
+from framejit.reasons import R
+
+Matcher = Callable[[Value], bool]
+DEEPEST = 50
+
+
+def is_group(value: Value) -> bool:
+    """Whether the exception is a group."""
+    return issubclass(value.cls, BaseExceptionGroup)
+
+
+def matcher(s: Services, condition: Value) -> Matcher:
+    """What split and subgroup select by: a function, an exception class or a tuple of these."""
+    found = s.force(condition)
+    if found.cls is types.FunctionType:
+        return lambda item: s.truth(s.call(found, [item]))
+    kinds = list(map(s.force, found.items)) if isinstance(found, Pack) and found.cls is tuple else [found]
+    if not all(map(is_exception_class, kinds)):
+        s.raise_error(TypeError, "expected a function, exception type or tuple of exception types")
+    return lambda item: any(kind.obj in item.cls.__mro__ for kind in kinds)  # type: ignore[attr-defined]
+
+
+def split(s: Services, raised: Value, select: Matcher, with_rest: bool = True, depth: int = 0) -> tuple[Value, Value]:
+    """(selected, rest) of a group, each None where nothing is left."""
+    raised = s.force(raised)
+    if select(raised):
+        return raised, NONE
+    if not is_group(raised):
+        return NONE, raised if with_rest else NONE
+    if depth > DEEPEST:
+        s.unsupported(R.EXCEPTION_OPERATION, raised, "groups nested deeply")
+    if not isinstance(raised, Ref) or raised.path is not None:
+        s.unsupported(R.EXCEPTION_OPERATION, raised, "a group that exists already")
+    selected: list[Value] = []
+    others: list[Value] = []
+    for member in s.heap.get(raised, EXCEPTIONS).items:
+        for part, found in zip(split(s, member, select, with_rest, depth + 1), (selected, others), strict=True):
+            if part is not NONE:
+                found.append(part)
+    return _subset(s, raised, selected), _subset(s, raised, others)
+
+
+def _subset(s: Services, group: Ref, members: list[Value]) -> Value:
+    """A group like this one of some of its members, with its context, cause, traceback and a copy of its notes."""
+    if not members:
+        return NONE
+    derived = s.force(s.call(s.getattr(group, "derive"), [s.heap.new(list, {s.heap.ITEMS: tuple(members)})]))
+    if not is_group(derived):
+        s.raise_error(TypeError, "derive must return an instance of BaseExceptionGroup")
+    if not isinstance(derived, Ref) or derived.path is not None:
+        s.unsupported(R.EXCEPTION_OPERATION, derived, "derive gives a group that exists already")
+    fields = (TRACEBACK, CONTEXT, CAUSE) if s.heap.get(group, TRACEBACK) is not NONE else (CONTEXT, CAUSE)
+    for field in fields:
+        s.heap.set(derived, field, s.heap.get(group, field))
+    s.heap.set(derived, SUPPRESS, s.heap.get(group, SUPPRESS) if s.heap.get(group, CAUSE) is NONE else TRUE)
+    notes = s.force(s.call(Const(getattr), [group, Const("__notes__"), NONE]))
+    if notes.cls is not type(None) and not issubclass(notes.cls, dict) and s.type_lookup(notes.cls, "__getitem__") is not MISSING:
+        s.setattr(derived, "__notes__", s.heap.new(list, {s.heap.ITEMS: tuple(s.listed(notes))}))
+    return derived
+
+
+def except_star(s: Services, raised: Value, kind: Value) -> tuple[Value, Value]:
+    """(rest, matched) of `except* kind`."""
+    raised = s.force(raised)
+    if any(issubclass(cls, BaseExceptionGroup) for cls in except_types(s, kind)):
+        s.raise_error(TypeError, "catching ExceptionGroup with except* is not allowed. Use except instead.")
+    if raised.cls is type(None):
+        return NONE, NONE
+    if matches(s, raised, kind):
+        return NONE, raised if is_group(raised) else _group_of(s, Pack(tuple, (raised,)))
+    if not is_group(raised):
+        return raised, NONE
+    pair = s.unpack(s.call(s.getattr(raised, "split"), [kind]))
+    return pair[1], pair[0]
+
+
+def _group_of(s: Services, members: Value) -> Value:
+    return s.force(s.call(Const(BaseExceptionGroup), [Const(""), members]))
+
+
+def prepare_reraise_star(s: Services, original: Value, exceptions: list[Value]) -> Value:
+    """What is left to raise after the `except*` clauses: None when all was handled."""
+    original = s.force(original)
+    left = [value for value in map(s.force, exceptions) if value.cls is not type(None)]
+    if not left or not is_group(original):
+        return left[0] if left else NONE
+    if any(not isinstance(value, Ref) or value.path is not None for value in (original, *left)):
+        s.unsupported(R.EXCEPTION_OPERATION, original, "except* that lets exceptions through which exist already")
+    raised = [value for value in left if not _same_metadata(s, value, original)]
+    kept = {id(leaf) for value in left if value not in raised for leaf in _leaves(s, value)}
+    again, _ = split(s, original, lambda item: id(item) in kept, False)
+    if not raised:
+        return again
+    return _group_of(s, s.heap.new(list, {s.heap.ITEMS: tuple(raised if again is NONE else [*raised, again])}))
+
+
+def _same_metadata(s: Services, one: Value, other: Value) -> bool:
+    return all(s.heap.get(one, field) is s.heap.get(other, field) for field in (TRACEBACK, CAUSE, CONTEXT))  # type: ignore[arg-type]
+
+
+def _leaves(s: Services, value: Value) -> list[Value]:
+    value = s.force(value)
+    if not is_group(value):
+        return [value]
+    return [leaf for member in s.unpack(s.getattr(value, "exceptions")) for leaf in _leaves(s, member)]
+
+
+__all__ = ["type_lookup"]

@@ -1,0 +1,218 @@
+"""What exceptions hold: attributes in C and their errors, chains, groups, look-ups that failed, exceptions in cycles."""
+
+import torch
+
+import framejit
+from support import check
+
+
+def said(action, *args):
+    try:
+        return action(*args)
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+
+@check()
+def test_setters_refuse_what_they_refuse_in_c(x):
+    seen = []
+    for name in ("args", "__cause__", "__context__", "__traceback__", "__suppress_context__"):
+        seen.append(said(setattr, Exception(), name, 1))
+        seen.append(said(delattr, Exception(), name))
+    return x + 1, seen
+
+
+@check()
+def test_attributes_made_by_constructors_outlive_the_arguments(x):
+    stop, leave, failed = StopIteration(1), SystemExit(1, 2), ImportError("m", name="n", path="p")
+    for error in (stop, leave, failed):
+        error.args = (9,)
+    seen = [stop.value, leave.code, failed.msg, failed.name, failed.path]
+    failed.msg = "other"
+    del failed.name
+    seen += [failed.msg, failed.name, SystemExit().code, StopIteration().value, ImportError("a", "b").msg]
+    for kind in (StopIteration, AttributeError, NameError, ImportError):
+        try:
+            kind(1, extra=2)
+        except TypeError as error:
+            seen.append(str(error))
+    return x + 1, seen
+
+
+class Odd(Exception):
+    pass
+
+
+class Picky(type):
+    def __subclasscheck__(cls, other):
+        raise ValueError("asked")
+
+
+class Unasked(Exception, metaclass=Picky):
+    pass
+
+
+@check()
+def test_except_does_not_ask_metaclasses(x):
+    try:
+        raise Odd(2)
+    except Unasked:
+        x = x + 1
+    except Odd as error:
+        x = x + error.args[0]
+    return x
+
+
+@check()
+def test_chains_with_cycles(x):
+    first, second, third = Odd(1), Odd(2), Odd(3)
+    first.__context__, second.__context__, third.__context__ = second, third, second
+    try:
+        try:
+            raise first
+        except Odd:
+            raise Odd(4)
+    except Odd as error:
+        return x + error.args[0], error.__context__ is first, third.__context__ is second
+
+
+class Bare:
+    __slots__ = ("slot",)
+
+
+class Asked:
+    @property
+    def fails(self):
+        raise AttributeError("inner")
+
+    def __getattr__(self, name):
+        raise AttributeError
+
+
+@check()
+def test_failed_look_ups_know_their_object(x):
+    seen = []
+    for action in (
+        lambda: Bare().missing, lambda: Bare().slot, lambda: Asked().missing, lambda: Asked().fails, lambda: [].missing,
+        lambda: Bare.missing, lambda: object.__getattribute__(Bare(), "missing"), lambda: setattr(Bare(), "missing", 1),
+        lambda: delattr(Bare(), "slot"),
+    ):  # fmt: skip
+        try:
+            action()
+        except AttributeError as error:
+            seen.append((error.name, type(error.obj).__name__, error.args))
+    try:
+        nowhere  # noqa: B018, F821
+    except NameError as error:
+        seen.append(error.name)
+    return x + 1, seen
+
+
+class Tagged(ExceptionGroup):
+    def derive(self, members):
+        return Tagged(self.message + "'", members)
+
+
+@check()
+def test_groups_are_made_and_refused_as_in_c(x):
+    group = BaseExceptionGroup("g", [ValueError(1), KeyError(2)])
+    seen = [repr(group), str(group), group.args[1], group.exceptions, type(group).__name__, said(setattr, group, "message", 1)]
+    for args in ((), ("a",), (1, [Odd()]), ("a", {Odd()}), ("a", []), ("a", [1]), ("a", [KeyboardInterrupt()])):
+        seen.append(said(ExceptionGroup, *args))
+    seen.append(said(Tagged, "a", [KeyboardInterrupt()]))
+    return x + 1, [repr(item) for item in seen]
+
+
+@check()
+def test_split_and_subgroup(x):
+    inner = Tagged("inner", [ValueError(1), TypeError(2)])
+    inner.__cause__ = Odd("cause")
+    inner.add_note("note")
+    group = ExceptionGroup("outer", [inner, KeyError(3)])
+    matched, rest = group.split(ValueError)
+    part = matched.exceptions[0]
+    only = group.subgroup(lambda item: isinstance(item, (KeyError, TypeError)))
+    seen = [repr(matched), repr(rest), repr(only), part.__notes__, part.__notes__ is inner.__notes__, part.__suppress_context__]
+    seen += [part.__cause__ is inner.__cause__, group.subgroup(OSError), group.split(Exception)[0] is group]
+    seen += [said(group.split, 1), said(group.split), said(group.subgroup, len)]
+    return x + 1, seen
+
+
+@check()
+def test_except_star_lets_through(x):
+    seen = []
+    try:
+        try:
+            raise ExceptionGroup("g", [ValueError(1), KeyError(2), TypeError(3), OSError(4)])
+        except* ValueError:
+            seen.append("value")
+        except* KeyError:
+            raise
+        except* TypeError as group:
+            raise Odd(5) from group
+    except BaseExceptionGroup as group:
+        seen.append(repr(group))
+        seen.append([repr(item.__cause__) for item in group.exceptions])
+    try:
+        try:
+            raise Odd(6)
+        except* Odd as group:
+            raise group
+    except BaseExceptionGroup as group:
+        seen.append(repr(group))
+    try:
+        try:
+            raise Odd(7)
+        except* ValueError:
+            seen.append("wrong")
+    except Odd as error:
+        seen.append(repr(error))
+    return x + 1, seen
+
+
+class Holder:
+    pass
+
+
+def test_identity_in_cycles_through_exceptions():
+    def cycles(x):
+        items = []
+        error = Odd(items)
+        items.append(error)
+        other = Odd()
+        group = ExceptionGroup("g", [other])
+        other.__context__ = group
+        return x + 1, items, group
+
+    _, items, group = framejit.compile(cycles, backend="eager")(torch.ones(2))
+    assert items[0].args[0] is items and group.exceptions[0].__context__ is group
+
+
+def test_identity_in_cycles_through_instances():
+    def cycles(x):
+        held, other, third = Holder(), Holder(), Holder()
+        items = [held]
+        held.items = items
+        pair = (other,)
+        other.pair = pair
+        third.table = {"self": third}
+        return x + 1, items, pair, third.table
+
+    _, items, pair, table = framejit.compile(cycles, backend="eager")(torch.ones(2))
+    assert items[0].items is items and pair[0].pair is pair and table["self"].table is table
+
+
+def test_the_exception_that_ends_a_function_is_no_break():
+    def leaves(x):
+        y = x + 1
+        raise ValueError("left", tuple(y.shape))
+
+    seen = []
+    unsubscribe = framejit.events.subscribe(seen.append, framejit.events.Break)
+    try:
+        framejit.compile(leaves, backend="eager")(torch.ones(2))
+    except ValueError as error:
+        assert error.args == ("left", (2,))
+    finally:
+        unsubscribe()
+    assert seen == []
