@@ -323,6 +323,18 @@ class Interpreter:
             return Number(int, path, real_length)
         return None
 
+    def real_at(self, path: Path) -> Any:
+        """The object found at a path at the start of the region."""
+        return path.read(self._root_object)
+
+    def _root_object(self, kind: str, arg: Any) -> Any:
+        start = self.start
+        if kind == SLOT:
+            return start.slots[arg[0]]
+        if kind in (FUNC, GLOBALS, BUILTINS):
+            return {FUNC: start.func, GLOBALS: start.globals, BUILTINS: start.builtins}[kind]
+        return self.unsupported(R.OPAQUE_OPERATION, None, "identity of immutable objects")
+
     def input(self, path: Path, real: Any) -> Value:
         return Lazy(path, real)
 

@@ -54,7 +54,7 @@ def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | No
     if found is None or found is MISSING:
         return s.raise_error(TypeError, f"unhashable type: '{type_name(value.cls)}'")
     if not isinstance(found, FunctionType) or isinstance(value, Node):
-        return model_of(value.cls).hash_key(s, value)
+        return model_of(value.cls).key_among(s, value, among)
     mark, tables, step = s.trace.trail.mark(), s.heap.tables(), s.steps  # type: ignore[attr-defined]
     number = s.constant(s.hash(value))
     for name, (key, _) in (among or {}).items():
@@ -70,8 +70,10 @@ def key_in(s: Services, ref: Value, value: Value) -> Any:
     if isinstance(value, Const) and trusted(value.obj):
         return value.obj
     assert isinstance(ref, Ref)
-    user = not isinstance(value, (Const, Node)) and isinstance(s.type_lookup(value.cls, "__hash__"), FunctionType)
-    return hash_key(s, value, full(s, ref) if user else None)
+    depends = isinstance(value, Ref) and value.cls is int  # on the other keys, as those of user code do
+    if not isinstance(value, (Const, Node)) and isinstance(s.type_lookup(value.cls, "__hash__"), FunctionType):
+        depends = True
+    return hash_key(s, value, full(s, ref) if depends else None)
 
 
 def realize_dict(s: Services, path: Path, real: dict[Any, Any]) -> Ref:

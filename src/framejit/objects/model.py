@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from framejit.core.path import Path
@@ -74,6 +74,10 @@ class Model:
     def hash_key(self, s: Services, v: Value) -> Any:
         """A Python object with the value's equality and hash among dict keys of any kind; unsupported where user code decides."""
         return s.unsupported(R.OPAQUE_OPERATION, v, "hash")
+
+    def key_among(self, s: Services, v: Value, among: Iterable[Any] | None) -> Any:
+        """As `hash_key`, where these are the other keys."""
+        return self.hash_key(s, v)
 
     def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
         """A bare instance of `cls` by the type's own `__new__`; None if this model cannot make one."""

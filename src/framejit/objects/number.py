@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import NotImplementedType
 from typing import Any
 
@@ -63,6 +64,10 @@ class NumberModel(ConstantModel):
     def hash_key(self, s: Services, v: Value) -> Any:
         return _key(s, unwrap(s, v))
 
+    def key_among(self, s: Services, v: Value, among: Iterable[Any] | None) -> Any:
+        of = identity(s, v)
+        return self.hash_key(s, v) if of is None or among is None else identity_key(s, of, among)
+
     def unary(self, s: Services, symbol: str, v: Value) -> Value:
         v = unwrap(s, v)
         return symnum.unary(s, symbol, v) if is_symbolic(v) else super().unary(s, symbol, v)
@@ -79,16 +84,64 @@ def later(s: Services, function: Any, *args: Value) -> Ref:
 REBUILDERS[int] = lambda get: (get("function").obj, list(get("arguments").items))
 
 
+class Identity:
+    """Stands for the id of an object among hash keys that all are such; which are the same is asked, and guarded, one by one."""
+
+    __slots__ = ("s", "value")
+
+    def __init__(self, s: Services, value: Value):
+        self.s, self.value = s, s.force(value)
+
+    def __hash__(self) -> int:
+        return hash(Identity)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity) and _is_one(self.s, self.value, other.value)
+
+
+def _is_one(s: Services, one: Value, other: Value) -> bool:
+    return one is other or (one.cls is other.cls and s.is_same(one, other))
+
+
+def identity(s: Services, v: Value) -> Value | None:
+    """The object of which the int is the id; None for any other value."""
+    if not isinstance(v, Ref) or v.cls is not int:
+        return None
+    function = s.heap.get(v, FUNCTION)
+    return s.heap.get(v, ARGUMENTS).items[0] if function is not None and function.obj is id else None
+
+
+def identity_key(s: Services, of: Value, among: Iterable[Any]) -> Any:
+    """What stands for an id among these hash keys: the id itself where other ints are among them."""
+    key = Identity(s, of)
+    for other in among:
+        if isinstance(other, Identity):
+            if key == other:
+                return other
+        elif type(other) is int and (pinned := _pinned(s, key.value)) is not None:
+            return pinned
+    return key
+
+
+def _pinned(s: Services, of: Value) -> int | None:
+    """The id of an object that exists, from now on a fact that the region relies on."""
+    path, real = getattr(of, "path", None), of.obj if isinstance(of, Const) else getattr(of, "real", None)
+    if real is None or (path is None and not isinstance(of, Const)):
+        return None
+    if path is not None:
+        s.guard(path, "IS", real)
+    return id(real)
+
+
 def _key(s: Services, v: Value) -> Any:
     """What stands for the int among hash keys; the identity of a real object is its id, guarded."""
     if not isinstance(v, Ref) or s.heap.get(v, FUNCTION) is None:
         return s.constant(v)
-    function, args = s.heap.get(v, FUNCTION).obj, s.heap.get(v, ARGUMENTS).items
-    path, real = (getattr(args[0], name, None) for name in ("path", "real")) if args else (None, None)
-    if function is id and path is not None and real is not None:
-        s.guard(path, "IS", real)
-        return id(real)
-    return ("later", function, args)
+    of = identity(s, v)
+    if of is None:
+        return ("later", s.heap.get(v, FUNCTION).obj, s.heap.get(v, ARGUMENTS).items)
+    pinned = _pinned(s, s.force(of))
+    return Identity(s, of) if pinned is None else pinned
 
 
 def _compare_later(s: Services, symbol: str, v: Value, other: Value) -> Value:

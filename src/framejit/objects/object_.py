@@ -262,14 +262,36 @@ def _property_error(s: Services, found: property, v: Value, use: Callable[[prope
     return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, "property")
 
 
+class EmptySlot:
+    """Predicate: the object's slot holds nothing."""
+
+    __slots__ = ("slot",)
+
+    def __init__(self, slot: types.MemberDescriptorType):
+        self.slot = slot
+
+    def __call__(self, obj: Any) -> bool:
+        try:
+            self.slot.__get__(obj, type(obj))
+        except AttributeError:
+            return True
+        return False
+
+    def __repr__(self) -> str:
+        return f"empty slot {self.slot.__name__} of"
+
+
 def _read_slot(s: Services, v: Ref, name: str, found: Any) -> Value:
     item = s.heap.get(v, found)
     if item is None and v.path is not None:
         try:
             real = found.__get__(v.real, type(v.real))
         except AttributeError:
-            return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, f"the slot {name} is empty")
-        item = s.heap.load(v, found, s.input(v.path.to(MEMBER, found), real))
+            empty = s.trace.cache.setdefault(("empty", found), EmptySlot(found))
+            s.guard(v.path, "PY", empty)
+            item = s.heap.load(v, found, MISSING)
+        else:
+            item = s.heap.load(v, found, s.input(v.path.to(MEMBER, found), real))
     if item is None:
         item = model_of(v.cls).attribute(s, v, name, found)
     if item is None or item is MISSING:

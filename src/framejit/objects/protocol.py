@@ -341,9 +341,11 @@ def _same_pack(s: Services, left: Pack, right: Pack) -> bool:
         return False
     if left.items is right.items:
         return not left.items or left.path is right.path
-    if left.path is not None and left.path is not right.path and len(left.items) == len(right.items):
-        s.unsupported(R.OPAQUE_OPERATION, left, "identity of immutable objects")
-    return False
+    if left.path is None or left.path is right.path or len(left.items) != len(right.items):
+        return False
+    one, other = s.real_at(left.path), s.real_at(right.path)  # type: ignore[attr-defined]
+    s.guard(left.path, "SAME" if one is other else "NOT_SAME", right.path)
+    return one is other
 
 
 def hash_(s: Services, value: Value) -> Value:

@@ -26,7 +26,7 @@ from framejit.objects import (
     tuple_,
 )
 from framejit.objects.exact import type_name
-from framejit.objects.fold import constant, fold, run, unwrap
+from framejit.objects.fold import constant, fold, is_foldable, run, unwrap
 from framejit.objects.method import METHODS, binder
 from framejit.objects.number import is_symbolic
 from framejit.objects.protocol import format_, next_or_none, user_slot
@@ -96,7 +96,9 @@ def callable_(s: Services, v: Value) -> Value:
 @positional(1)
 def id_(s: Services, v: Value) -> Value:
     v = s.force(v)
-    return Const(id(v.obj)) if isinstance(v, Const) else number.later(s, id, v)
+    if isinstance(v, Const) and not (v.path is not None and is_foldable(v.obj)):
+        return Const(id(v.obj))
+    return number.later(s, id, v)
 
 
 @handler(hash)

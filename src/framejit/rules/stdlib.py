@@ -8,7 +8,6 @@ import bisect
 import cmath
 import collections
 import contextvars
-import copy
 import functools
 import heapq
 import itertools
@@ -30,7 +29,7 @@ from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, Const, Node, Number, Pack, Value, bool_const
 from framejit.lib import functools_ as lib_functools
 from framejit.lib import pure as lib_pure
-from framejit.objects import callables, dict_, itertools_, number, slice_
+from framejit.objects import callables, itertools_, number, slice_
 from framejit.objects.exact import type_name
 from framejit.objects.fold import FOLDABLE, ConstantModel, fold, run, snapshot, unwrap
 from framejit.objects.model import model
@@ -219,16 +218,18 @@ def count_elements(s: Services, mapping: Value, iterable: Value) -> Value:
     return NONE
 
 
-def _in_python(target: Any, body: Any) -> None:
+def in_python(target: Any, body: Any) -> None:
+    """Capture the Python body of a C function: as one operation, since nobody is to see the body's frame."""
+
     @handler(target)
-    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
-        return s.tail_call(Const(body), args, kwargs)
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return s.call(Const(body), args, kwargs)
 
 
 for _module, _body in ((heapq, lib_pure.heapq), (bisect, lib_pure.bisect)):
     for _name, _target in vars(_module).items():
         if isinstance(_target, types.BuiltinFunctionType) and _target not in HANDLERS:
-            _in_python(_target, getattr(_body, _name))
+            in_python(_target, getattr(_body, _name))
 
 
 # -- itertools --------------------------------------------------------------------------------------------------------------
@@ -439,79 +440,6 @@ def finditer(s: Services, pattern: Value, text: Value, pos: Value | None, endpos
     bounds = [s.constant(bound) for bound in (pos, endpos) if bound is not None]
     matches = list(s.constant(pattern).finditer(s.constant(text), *bounds))
     return s.iter(Pack(tuple, tuple(map(Const, matches))))
-
-
-# -- copy -----------------------------------------------------------------------------------------------------------------------
-
-ATOMIC = {*FOLDABLE, *copy._deepcopy_dispatch} - {list, tuple, dict, types.MethodType}  # type: ignore[attr-defined]
-
-
-@takes(copy.copy, "x")
-def shallow_copy(s: Services, v: Value) -> Value:
-    v = s.force(v)
-    if v.cls in ATOMIC or isinstance(v, Const) or v.cls in (tuple, frozenset):
-        return v
-    if v.cls in (list, dict, set):
-        return s.call(s.getattr(v, "copy"))
-    method = s.special(v, "__copy__")
-    if method is not None:
-        return s.call(method)
-    return _copied_object(s, v, None)
-
-
-@takes(copy.deepcopy, "x memo=")
-def deep_copy(s: Services, v: Value, memo: Value | None) -> Value:
-    if memo is not None and s.force(memo).cls is not type(None):
-        return s.unsupported(R.OPAQUE_CALL, copy.deepcopy, "a memo")
-    return _deep(s, v, {})
-
-
-def _deep(s: Services, v: Value, memo: dict[Value, Value]) -> Value:
-    v = s.force(v)
-    if v in memo:
-        return memo[v]
-    if isinstance(v, Const) or v.cls in ATOMIC:
-        return v
-    if v.cls is tuple and isinstance(v, Pack):
-        items = tuple(_deep(s, item, memo) for item in v.items)
-        return v if all(a is b for a, b in zip(items, map(s.force, v.items))) else Pack(tuple, items)
-    if v.cls is list:
-        made = s.call(Const(list))
-        memo[v] = made
-        for item in s.unpack(v):
-            s.call_method(made, "append", [_deep(s, item, memo)])
-        return made
-    if v.cls is dict:
-        made = s.call(Const(dict))
-        memo[v] = made
-        for key, item in list(dict_.full(s, v).values()):  # type: ignore[arg-type]
-            s.setitem(made, _deep(s, key, memo), _deep(s, item, memo))
-        return made
-    if v.cls is set:
-        return s.call(s.getattr(v, "copy")) if all(isinstance(s.force(m), Const) for m in s.unpack(v)) else s.unsupported(R.OPAQUE_CALL, v)
-    if s.special(v, "__deepcopy__") is not None:
-        return s.unsupported(R.OPAQUE_CALL, copy.deepcopy, f"__deepcopy__ of {type_name(v.cls)}")
-    return _copied_object(s, v, memo)
-
-
-def _copied_object(s: Services, v: Value, memo: dict[Value, Value] | None) -> Value:
-    """An instance copied by object.__reduce_ex__: its instance dict, no slots."""
-    cls = v.cls
-    plain = s.type_lookup(cls, "__reduce_ex__") is object.__reduce_ex__ and s.type_lookup(cls, "__reduce__") is object.__reduce__
-    get_state, set_state = s.type_lookup(cls, "__getstate__"), s.type_lookup(cls, "__setstate__")
-    states = get_state is not object.__getstate__ or set_state is not MISSING
-    namespace = s.dict_of(v)
-    slots = any("__slots__" in vars(base) and vars(base)["__slots__"] for base in cls.__mro__)
-    if not plain or states or namespace is None or slots or issubclass(cls, (list, dict, set, tuple, int, str, float, BaseException)):
-        return s.unsupported(R.OPAQUE_CALL, copy.copy, f"an instance of {cls.__name__}")
-    made = s.call(Const(object.__new__), [Const(cls)])
-    if memo is not None:
-        memo[v] = made
-    target = s.dict_of(made)
-    assert target is not None
-    for name, (key, item) in list(dict_.full(s, namespace).items()):
-        dict_.store(s, target, name, item if memo is None else _deep(s, item, memo), key)
-    return made
 
 
 @takes(types.MethodType, "function instance /")

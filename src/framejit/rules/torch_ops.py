@@ -115,6 +115,8 @@ def _register_methods() -> None:
     chosen.update((name, graph_method(name)) for name in PYTHON_METHODS)
     for name in dir(torch.Tensor):
         found = inspect.getattr_static(torch.Tensor, name)
+        if getattr(found, "__objclass__", None) is object:
+            continue
         if isinstance(found, (types.FunctionType, types.MethodDescriptorType)) and found not in HANDLERS:
             if name in chosen:
                 HANDLERS[found] = chosen[name]
