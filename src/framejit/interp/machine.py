@@ -90,6 +90,7 @@ class Interpreter:
         self.forced: dict[Lazy, Value] = {}
         self.state: dict[str, Value] = {"handled": NONE}
         self.steps = 0
+        self.advances = 0
         self.step_limit = config.instruction_limit
         self.returned: Value = NONE
         self.mark = 0
@@ -109,6 +110,10 @@ class Interpreter:
             return self._loop()
         except Unsupported as stop:
             return self._stop(stop)
+        except RecursionError:
+            return self._stop(Unsupported(R.INLINE_TOO_DEEP, None, "deep recursion in C code"))
+        except MemoryError:
+            return self._stop(Unsupported(R.OPAQUE_OPERATION, None, "a very large result"))
 
     def _root(self) -> Frame:
         start, roots = self.start, self.trace.roots

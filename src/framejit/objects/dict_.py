@@ -133,7 +133,22 @@ def delete(s: Services, ref: Ref, key: Any) -> bool:
     items = dict(heap.get(ref, ITEMS))
     del items[key]
     heap.set(ref, ITEMS, items)
+    note_removal(s, ref, key)
     return True
+
+
+REMOVED = "removed from a dict"
+
+
+def note_removal(s: Services, ref: Ref, key: Any) -> None:
+    """Remember that the entry of a hash key was removed: one that comes back stands behind all others."""
+    s.trace.trail.put(s.trace.cache, (REMOVED, ref), (*removals(s, ref), key))
+
+
+def removals(s: Services, ref: Ref) -> tuple[Any, ...]:
+    """The hash keys that were removed so far, in order."""
+    found: tuple[Any, ...] = s.trace.cache.get((REMOVED, ref), ())
+    return found
 
 
 def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:

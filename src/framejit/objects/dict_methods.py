@@ -153,6 +153,7 @@ def _popitem(s: Services, self: Value, last: bool) -> Value:
     name = next(reversed(entries)) if last else next(iter(entries))
     entry = entries.pop(name)
     s.heap.set(self, ITEMS, entries)
+    dict_.note_removal(s, self, name)
     return Pack(tuple, entry)
 
 

@@ -298,9 +298,10 @@ def instantiate(s: Services, value: Value, message: str) -> Value:
     """An exception instance from an instance or a class."""
     value = s.force(value)
     if isinstance(value, Const) and isinstance(value.obj, type) and issubclass(value.obj, BaseException):
-        value = s.force(s.call(value))
+        cls, value = value, s.force(s.call(value))
         if not issubclass(value.cls, BaseException):
-            s.raise_error(TypeError, message)
+            shown = (s.constant(s.repr(v)) for v in (cls, Const(value.cls)))
+            s.raise_error(TypeError, "calling {} should have returned an instance of BaseException, not {}".format(*shown))
     if not isinstance(value, Ref) or not issubclass(value.cls, BaseException):
         s.raise_error(TypeError, message)
     return value

@@ -272,6 +272,26 @@ def _check_size(s: Services, ref: Ref, present: Any, before: Any, text: str) -> 
     put(s, ref, "seen", present)
 
 
+def _follow(s: Services, ref: Ref, source: Ref, entries: dict[Any, Any]) -> None:
+    """Note what the iterator will meet in a dict that changed, but not its size: entries that came back stand at the end."""
+    known = field(s, ref, "removals") or 0
+    removed = dict_.removals(s, source)
+    put(s, ref, "removals", len(removed))
+    put(s, ref, "seen", entries)
+    names, place = list(entries), number(s, ref, "index")
+    gone = set(removed[known:])
+    order = field(s, ref, "order")
+    if not gone or order is None:
+        return
+    if len(removed) + len(names) > SMALLEST_TABLE:
+        s.unsupported(R.UNKNOWN_ITERATOR, ref, "a dict that may be laid out anew while it is iterated")
+    met = [name for name in order[:place] if name not in gone]
+    put(s, ref, "order", (*order[:place], *names[len(met) :]))
+
+
+SMALLEST_TABLE = 5  # entries of the smallest dict
+
+
 def _dict_advance(backwards: bool) -> Advance:
     def advance(s: Services, ref: Ref) -> Value | None:
         source, place = field(s, ref, "source"), number(s, ref, "index")
@@ -284,12 +304,18 @@ def _dict_advance(backwards: bool) -> Advance:
             return None  # it looks ahead, and does not notice what happens behind the last key
         if entries is not seen:
             changed = "OrderedDict mutated" if issubclass(source.cls, OrderedDict) else "dictionary changed size"
-            _check_size(s, ref, entries, seen, f"{changed} during iteration")
+            if len(entries) != len(seen) or backwards or issubclass(source.cls, OrderedDict):
+                _check_size(s, ref, entries, seen, f"{changed} during iteration")
+            else:
+                _follow(s, ref, source, entries)
+        order = field(s, ref, "order")
         if place >= len(entries):
             put(s, ref, "source", NONE)
+            if order is not None and len(order) > place:
+                s.raise_error(RuntimeError, "dictionary keys changed during iteration")
             return None
-        order = field(s, ref, "order")
-        if order is None or len(order) != len(entries):
+        if order is None:
+            put(s, ref, "removals", len(dict_.removals(s, source)))
             order = tuple(entries)[::-1] if backwards else tuple(entries)
             put(s, ref, "order", order)
         put(s, ref, "index", Const(place + 1))

@@ -240,19 +240,24 @@ def make_pairwise(previous: Any, source: Any) -> Any:
 
 
 def _pairwise_rebuild(get: Field) -> tuple[Any, list[Value]]:
+    if get("source") is NONE:
+        return itertools.pairwise, [Pack(tuple, ())]
     return (itertools.pairwise, [get("source")]) if get("previous") is None else (make_pairwise, [get("previous"), get("source")])
 
 
 @iterator(itertools.pairwise, _pairwise_rebuild)
 def _pairwise(s: Services, ref: Ref) -> Value | None:
-    source, previous = field(s, ref, "source"), field(s, ref, "previous")
-    if previous is None:
-        previous = next_or_none(s, source)
-        if previous is None:
+    previous = field(s, ref, "previous")
+    for first in (True, False) if previous is None else (False,):
+        source = field(s, ref, "source")
+        item = None if source is NONE else next_or_none(s, source)
+        put(s, ref, "previous", item)
+        if item is None:
+            put(s, ref, "source", NONE)
             return None
-    item = next_or_none(s, source)
-    put(s, ref, "previous", item)
-    return None if item is None else Pack(tuple, (previous, item))
+        if first:
+            previous = item
+    return Pack(tuple, (previous, item))  # type: ignore[arg-type]
 
 
 def make_zip_longest(fill: Any, *sources: Any) -> Any:
@@ -307,7 +312,15 @@ def _tee(s: Services, ref: Ref) -> Value | None:
     root, index = field(s, ref, "root"), number(s, ref, "index")
     read = field(s, root, "read").items
     if index == len(read):
-        item = next_or_none(s, field(s, root, "source"))
+        if index > LARGEST // 10:
+            s.unsupported(R.UNKNOWN_ITERATOR, ref, "a long tee")
+        if field(s, root, "running") is TRUE:
+            s.raise_error(RuntimeError, "cannot re-enter the tee iterator")
+        put(s, root, "running", TRUE)
+        try:
+            item = next_or_none(s, field(s, root, "source"))
+        finally:
+            put(s, root, "running", None)
         if item is None:
             return None
         read = (*field(s, root, "read").items, item)

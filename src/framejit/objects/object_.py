@@ -359,6 +359,9 @@ def _cached_property(s: Services, found: Any, v: Value) -> Value:
     namespace = dict_of(s, v)
     if namespace is None:
         return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, "cached_property")
+    known = lookup(s, namespace, found.attrname)
+    if known is not MISSING:
+        return known
     result = s.call(Const(found.func), [v])
     store(s, namespace, found.attrname, result)
     return result
@@ -534,8 +537,8 @@ def _store_descriptor(s: Services, v: Value, name: str, found: Any, new: Value |
             _property_error(s, found, v, property.__delete__ if new is None else _set_nothing)
         s.call(stood_for(s, setter), [v] if new is None else [v, new])
         return
-    slot = isinstance(found, types.MemberDescriptorType) and isinstance(v, Ref)
-    if not (slot and found.__objclass__.__flags__ & HEAP_TYPE) and model_of(v.cls).set_attribute(s, v, name, found, new):
+    slot = isinstance(found, types.MemberDescriptorType) and isinstance(v, Ref) and "__slots__" in vars(found.__objclass__)
+    if not slot and model_of(v.cls).set_attribute(s, v, name, found, new):
         return
     if slot:
         _store_slot(s, v, name, found, new)  # type: ignore[arg-type]

@@ -32,6 +32,7 @@ from framejit.objects.sameness import same_or_equal
 from framejit.reasons import R
 
 HEAP_TYPE = 1 << 9
+MOST_ADVANCES = 100_000  # of iterators in one region
 TESTED_FOR_NONE = ("__iter__", "__hash__", "__contains__")
 SLOT_WRAPPERS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.MethodWrapperType)
 
@@ -418,6 +419,9 @@ def next_or_value(s: Services, iterator: Value) -> tuple[Value | None, Value]:
 
 def next_or_none(s: Services, iterator: Value) -> Value | None:
     """The next item, or None at the end."""
+    s.advances += 1  # type: ignore[attr-defined]
+    if s.advances > MOST_ADVANCES:  # type: ignore[attr-defined]
+        s.unsupported(R.CODE_TOO_LARGE, iterator, "a very long iteration in C")
     value = s.force(iterator)
     if isinstance(value, Ref) and value.cls is types.GeneratorType and s.heap.get(value, ("frame",)) is not None:
         return s.resume_generator(value, NONE)

@@ -9,7 +9,8 @@ from framejit.core.value import Pack, Ref, Value
 from framejit.objects import deque_, dict_, dict_view, list_, set_, tuple_
 
 ABBREVIATED: dict[type, str] = {
-    list: "[...]", dict: "{...}", tuple: "(...)", deque: "[...]", OrderedDict: "...", set: "set(...)", defaultdict: "{...}",
+    list: "[...]", dict: "{...}", tuple: "(...)", deque: "[...]", OrderedDict: "...", set: "set(...)", frozenset: "frozenset(...)",
+    defaultdict: "{...}",
 }  # fmt: skip
 
 

@@ -239,7 +239,23 @@ def _is_not_implemented(v: Value) -> bool:
 def pow_(s: Services, base: Value, exponent: Value, modulus: Value | None) -> Value:
     if modulus is None or s.force(modulus).cls is type(None):
         return s.binary("**", base, exponent)
+    for operand in (base, exponent, modulus):
+        if user_slot(s, s.force(operand), "__pow__") is not None:
+            return _ternary_power(s, s.force(base), s.force(exponent), modulus)
     return fold(s, pow, [unwrap(s, base), unwrap(s, exponent), unwrap(s, modulus)])
+
+
+def _ternary_power(s: Services, base: Value, exponent: Value, modulus: Value) -> Value:
+    """pow() with three operands asks the first one alone, unless the others' classes are others."""
+    kinds = {base.cls, exponent.cls, s.force(modulus).cls}
+    method = user_slot(s, base, "__pow__")
+    if len(kinds) > 1 and len({s.type_lookup(kind, "__pow__") for kind in kinds if s.type_lookup(kind, "__pow__") is not MISSING}) > 1:
+        return s.unsupported(R.OPAQUE_CALL, pow, "operands of several classes")
+    found = s.force(s.call(method, [exponent, modulus])) if method is not None else None
+    if found is None or _is_not_implemented(found):
+        names = "', '".join(type_name(s.force(operand).cls) for operand in (base, exponent, modulus))
+        return s.raise_error(TypeError, f"unsupported operand type(s) for ** or pow(): '{names}'")
+    return found
 
 
 @handler(int)
@@ -257,8 +273,12 @@ def int_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pe
     for name in ("__int__", "__index__", "__trunc__"):
         method = s.special(v, name)
         if method is not None:
-            found = s.call(method)
-            return found if s.force(found).cls is int else int_(s, [found], {})
+            found = s.force(s.call(method))
+            if found.cls is int and name != "__trunc__":
+                return found
+            if issubclass(found.cls, int) or name == "__trunc__":
+                return s.unsupported(R.OPAQUE_CALL, int, f"{name} is deprecated where it gives no exact int")
+            return s.raise_error(TypeError, f"{name} returned non-int (type {type_name(found.cls)})")
     return s.raise_error(TypeError, f"int() argument must be a string, a bytes-like object or a real number, not '{type_name(v.cls)}'")
 
 
@@ -279,8 +299,14 @@ def float_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | 
     for name in ("__float__", "__index__"):
         method = s.special(v, name)
         if method is not None:
-            found = s.call(method)
-            return found if s.force(found).cls is float else float_(s, [found], {})
+            found = s.force(s.call(method))
+            if found.cls is float:
+                return found
+            if name == "__float__" and not issubclass(found.cls, float):
+                return s.raise_error(TypeError, f"{type_name(v.cls)}.__float__ returned non-float (type {type_name(found.cls)})")
+            if found.cls is not int:
+                return s.unsupported(R.OPAQUE_CALL, float, f"{name} is deprecated where it gives no exact number")
+            return float_(s, [found], {})
     return s.raise_error(TypeError, f"float() argument must be a string or a real number, not '{type_name(v.cls)}'")
 
 

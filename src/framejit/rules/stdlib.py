@@ -162,7 +162,7 @@ for _function in (*vars(math).values(), *vars(cmath).values()):
         handler(_function)(_mathematical(_function))
 
 
-@takes(math.prod, "iterable / start=")
+@takes(math.prod, "iterable / * start=")
 def prod(s: Services, iterable: Value, start: Value | None) -> Value:
     total = Const(1) if start is None else start
     for item in s.each(iterable):
@@ -242,6 +242,9 @@ def _new(s: Services, kind: type, **fields: Any) -> Value:
 @takes(itertools.count, "start= step=")
 def count(s: Services, start: Value | None, step: Value | None) -> Value:
     value = Const(0) if start is None else s.force(start)
+    for given in (value, Const(1) if step is None else s.force(step)):
+        if not any(s.type_lookup(given.cls, name) is not MISSING for name in ("__index__", "__int__", "__float__", "__complex__")):
+            s.raise_error(TypeError, "a number is required")
     if value.cls is bool and (step is None or (s.force(step).cls in (int, bool) and s.constant(step) == 1)):
         value = Const(int(s.constant(value)))  # CPython counts in a machine word then
     return _new(s, itertools.count, value=value, step=step or Const(1))
@@ -282,7 +285,7 @@ def islice(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _new(s, itertools.islice, source=s.iter(args[0]), done=done, next=Const(start), stop=Const(bounds.stop), step=Const(step))
 
 
-@takes(itertools.accumulate, "iterable func= initial=")
+@takes(itertools.accumulate, "iterable func= * initial=")
 def accumulate(s: Services, iterable: Value, function: Value | None, initial: Value | None) -> Value:
     given = None if initial is None or s.force(initial).cls is type(None) else initial
     plain = NONE if function is None or s.force(function).cls is type(None) else function

@@ -1,0 +1,132 @@
+"""Loops in C over things that change, end or call back while they run."""
+
+import itertools
+import math
+from collections import deque
+
+from support import check
+
+
+def said(action, *args, **kwargs):
+    try:
+        return action(*args, **kwargs)
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+
+def keys_that_come_back(view):
+    table = {0: 0, 1: 1, 2: 2}
+    met = []
+    for item in getattr(table, view)():
+        met.append(item)
+        if len(met) == 1:
+            del table[0]
+            table[0] = 5
+    return met
+
+
+def the_only_key_comes_back():
+    table = {0: 0}
+    for key in table:
+        del table[key]
+        table[key] = 1
+
+
+def unmet_keys_come_back():
+    table, met = {0: 0, 1: 1, 2: 2}, []
+    for key in table:
+        met.append(key)
+        if not key:
+            table[1] = table.pop(1)
+    return met
+
+
+def values_change():
+    table, met = {0: 0, 1: 1}, []
+    for key, value in table.items():
+        table[1] = 7
+        met.append(value)
+    return met
+
+
+@check()
+def test_dicts_that_change_while_they_are_iterated(x):
+    seen = [said(keys_that_come_back, view) for view in ("keys", "values", "items")]
+    return x + 1, seen, said(the_only_key_comes_back), unmet_keys_come_back(), values_change()
+
+
+class Reenters:
+    def __init__(self, count):
+        self.count, self.outer = count, None
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.count -= 1
+        if self.count == 2:
+            return said(next, self.outer)
+        if self.count < 0:
+            raise StopIteration
+        return self.count
+
+
+@check()
+def test_iterators_that_are_entered_again(x):
+    source = Reenters(5)
+    pairs = source.outer = itertools.pairwise(source)
+    again = Reenters(4)
+    again.outer, other = itertools.tee(again)
+    return x + 1, list(pairs), next(pairs, None), list(again.outer), list(other)
+
+
+class Truncates:
+    def __trunc__(self):
+        return 3
+
+
+class Whole:
+    def __int__(self):
+        return "3"
+
+    def __float__(self):
+        return 1j
+
+    def __index__(self):
+        return 2.0
+
+
+@check()
+def test_numbers_refused(x):
+    seen = [said(int, Whole()), said(float, Whole()), said(itertools.count, "a"), said(itertools.count, 1, "b")]
+    seen += [said(itertools.accumulate, range(3), 5, 6), said(math.trunc, "a"), said(math.prod), said(math.prod, [1], 2)]
+    return x + 1, seen
+
+
+class Power(int):
+    def __pow__(self, other, modulus=None):
+        return (int(self), int(other), modulus and int(modulus))
+
+
+@check()
+def test_pow_of_user_classes(x):
+    return x + 1, pow(Power(2), Power(3)), pow(Power(2), Power(3), Power(5)), pow(2, 3, 5)
+
+
+class Shows:
+    def __init__(self):
+        self.holder = None
+
+    def __repr__(self):
+        return repr(self.holder)
+
+
+@check()
+def test_reprs_of_containers_in_themselves(x):
+    shows = Shows()
+    shows.holder = frozenset([shows])
+    other = Shows()
+    other.holder = {other}
+    third = Shows()
+    third.holder = deque([third])
+    return x + 1, repr(shows.holder), repr(other.holder), repr(third.holder)
