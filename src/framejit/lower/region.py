@@ -22,6 +22,7 @@ from framejit.lower.guards import Head, Note
 from framejit.lower.materialize import Materializer
 from framejit.lower.pack import Instruction, Label, Packer, after
 from framejit.objects import generator
+from framejit.objects.object_ import StandIn
 from framejit.rules import torch_state
 from framejit.rules.operator_facts import draws_random, mutates
 from framejit.rules.operator_graph import float_tensor
@@ -70,6 +71,17 @@ class Lowering:
         self.head.plan(distinct)
         self.guards = [*self.trace.guards.values(), *distinct]
         self._check_generators()
+        if self.trace.classes:
+            self._check_constants()
+
+    def _check_constants(self) -> None:
+        """A constant with a stand-in inside has become real: the last class that was captured is left to CPython."""
+        captured = self.trace.classes
+        for const in self.packer.consts:
+            parts = const if isinstance(const, (tuple, frozenset)) else getattr(const, "__args__", None)
+            for part in (const, *(parts if isinstance(parts, (tuple, frozenset)) else ())):
+                if isinstance(part, StandIn) or (isinstance(part, type) and part in captured):
+                    raise Retrace(("break", max(recipe.step for recipe in captured.values())))
 
     def _check_generators(self) -> None:
         """A generator that dies in the region while it waits in a `try` or `with` is left to CPython, which finishes it."""

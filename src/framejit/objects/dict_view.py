@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict
 from types import MappingProxyType
 from typing import Any
 
 from framejit.core.heap import MISSING
+from framejit.core.path import CALLED, Called, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value, bool_const
 from framejit.objects import dict_, iterator, set_
@@ -18,6 +20,7 @@ from framejit.objects.model import model
 from framejit.objects.own_dict import own_attribute, own_names
 from framejit.objects.rebuild import REBUILDERS, Field, Rebuild
 from framejit.objects.sameness import same_or_equal
+from framejit.reasons import R
 
 SOURCE = ("source",)
 _ORDERED: OrderedDict[Any, Any] = OrderedDict()
@@ -136,6 +139,11 @@ def _is_disjoint(s: Services, self: Value, other: Value) -> Value:
     return bool_const(not set_.OPERATIONS["&"](_operand(s, self)[0], _operand(s, s.force(other))[0]))
 
 
+def mapping_of(proxy: Any) -> Any:
+    """The mapping behind a proxy, which only the garbage collector tells."""
+    return gc.get_referents(proxy)[0]
+
+
 def proxied(s: Services, v: Value) -> Value:
     """What a proxy shows: a mapping of the capture, or the present content of the dict of a class."""
     assert isinstance(v, Ref)
@@ -157,9 +165,21 @@ def of_class(s: Services, v: Value, key: Value) -> Any:
 
 @model(MappingProxyType)
 class ProxyModel(ExactModel):
-    """types.MappingProxyType over a mapping of the capture or the dict of a class."""
+    """types.MappingProxyType over a mapping of the capture, a dict that exists, or the dict of a class."""
 
     __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        mapping = mapping_of(real)
+        if type(mapping) is not dict:
+            return s.unsupported(R.UNKNOWN_TYPE, real)
+        s.guard(path, "TYPE", MappingProxyType)
+        ref = Ref(MappingProxyType, path, real)
+        s.trace.remember(real, ref)
+        behind = path.to(CALLED, Called(mapping_of, (), f"mapping({path})"))
+        s.guard(behind, "TYPE", dict)
+        s.heap.load(ref, SOURCE, dict_.realize_dict(s, behind, mapping))
+        return ref
 
     def len(self, s: Services, v: Value) -> Value | None:
         return s.len(proxied(s, v))

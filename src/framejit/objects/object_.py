@@ -415,7 +415,13 @@ def own_type_attribute(s: Services, v: Const, name: str, hook: bool = True) -> V
         if special_case is not None:
             return special_case
         if name in TYPE_GETSETS:
-            return stood_for(s, type.__getattribute__(cls, name))
+            try:
+                present = type.__getattribute__(cls, name)
+                return stood_for(s, present) if isinstance(present, (StandIn, types.FunctionType)) else s.wrap(present)
+            except AttributeError as error:
+                if hook and type_lookup(s, meta, "__getattr__") is not MISSING:
+                    return _of_metaclass_hook(s, v, name)
+                return _no_attribute(s, error.args[0])
         return get_descriptor(s, v, name, of_meta)
     found = type_lookup(s, cls, name)
     if found is not MISSING:

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import types
+from typing import Any
 
 from framejit.core.services import Services
 from framejit.core.value import Const, Pack, Ref, Value
 from framejit.objects.object_ import path_of
-from framejit.reasons import R
 from framejit.rules.registry import handler
 
 
 @handler(inspect.signature)
 def signature(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """The signature is a constant: the function's code and defaults are part of it."""
+    """The signature of a function that exists is a constant: the function's code and defaults are part of it."""
     value = s.force(args[0])
     bound = isinstance(value, Pack) and value.cls is types.MethodType
     function = s.force(value.items[0]) if isinstance(value, Pack) else value
     real = function.obj if isinstance(function, Const) else function.real if isinstance(function, Ref) else None
     if len(args) != 1 or kwargs or not isinstance(real, types.FunctionType):
-        return s.unsupported(R.OPAQUE_CALL, value, "inspect.signature")
+        return NotImplemented
     path = path_of(s, function)
     if path is None or hasattr(real, "__wrapped__") or hasattr(real, "__signature__"):
-        return s.unsupported(R.OPAQUE_CALL, value, "inspect.signature")
+        return NotImplemented
     s.guard(path, "FUNC_CODE", real.__code__)
     found = inspect.signature(real)
     if bound:
@@ -33,4 +34,26 @@ def signature(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value
 
 @handler(inspect.Signature.parameters.fget)  # type: ignore[attr-defined]
 def parameters(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return s.wrap(dict(s.constant(args[0]).parameters))
+    """The parameters of a constant."""
+    found = s.force(args[0])
+    return s.wrap(dict(found.obj.parameters)) if isinstance(found, Const) else NotImplemented
+
+
+class LimitIs:
+    """A guard: the recursion limit."""
+
+    __slots__ = ("limit",)
+
+    def __init__(self, limit: int):
+        self.limit = limit
+
+    def __call__(self, function: Any) -> bool:
+        return bool(function() == self.limit)
+
+
+@handler(sys.getrecursionlimit)
+def recursion_limit(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The present limit, guarded."""
+    limit = sys.getrecursionlimit()
+    s.guard(s.trace.roots.const(sys.getrecursionlimit), "PY", LimitIs(limit))
+    return Const(limit)
