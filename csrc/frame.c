@@ -175,9 +175,21 @@ static int unwind(FJContext *c, int unit) {
     return 0;
 }
 
-int fj_prepare_throw(FJContext *c) {
+static int raising_unit(FJContext *c) {
     copy_free_variables(c->frame, c->code);
-    int unit = c->pc / 2 < c->code->_co_firsttraceable ? c->code->_co_firsttraceable : c->pc / 2;
+    return c->pc / 2 < c->code->_co_firsttraceable ? c->code->_co_firsttraceable : c->pc / 2;
+}
+
+int fj_catch(FJContext *c) {
+    int unit = raising_unit(c);
+    Handler handler = handler_of(c->code, unit);
+    int bottom = c->code->co_nlocalsplus + handler.depth;
+    if (handler.target < 0 || c->frame->stacktop < bottom || handler.depth + handler.lasti >= c->code->co_stacksize) return 0;
+    return unwind(c, unit) ? 0 : (c->pc = handler.target * 2, 1);
+}
+
+int fj_prepare_throw(FJContext *c) {
+    int unit = raising_unit(c);
     if (FJ_THROW_LOOKS_BACK) {
         int shown = throwing_unit(c->code, unit);
         if (shown < 0) return unwind(c, unit);

@@ -177,7 +177,7 @@ static FJOut look_up(FJContext *c) {
     return after_miss(c);
 }
 
-PyObject *fj_loop(FJContext *c, FJOut out) {
+static FJOut run_till_end(FJContext *c, FJOut out) {
     while (out == FJ_OUT_LOOKUP) {
         int pc = c->pc;
         /* Frames of a chain of callees beyond the limit go on in CPython, which counts them against the recursion limit. */
@@ -188,6 +188,16 @@ PyObject *fj_loop(FJContext *c, FJOut out) {
         out = look_up(c);
         c->fresh = 0;
         if (out == FJ_OUT_LOOKUP && c->pc <= pc && fj_interrupted(c->ts) && interruption(c) < 0) out = FJ_OUT_THROW;
+    }
+    return out;
+}
+
+PyObject *fj_loop(FJContext *c, FJOut out) {
+    for (;;) {
+        out = run_till_end(c, out);
+        if (out != FJ_OUT_THROW || !PyErr_Occurred() || fj_traced(c->ts, c->code) || !fj_catch(c)) break;
+        fj_stats.throws++;
+        out = FJ_OUT_LOOKUP;
     }
     if (out == FJ_OUT_DONE) return c->result;
     if (out == FJ_OUT_THROW) {

@@ -81,6 +81,8 @@ static inline void fj_push(FJPyFrame *f, PyObject *stolen) { f->localsplus[f->st
 /* Puts the frame on the thread's chain while something runs on its behalf at `pc`. */
 FJPyFrame *fj_link(FJContext *c, int pc);
 void fj_unlink(FJContext *c, FJPyFrame *previous);
+/* Moves the frame to the handler, if it has one, of the exception that is set and appears at c->pc. */
+int fj_catch(FJContext *c);
 /* Prepares the frame for the exception that is set to appear at c->pc: the throw flag to evaluate it with. */
 int fj_prepare_throw(FJContext *c);
 /* Ends the frame with a value (stolen) at the return instruction at pc. */

@@ -80,7 +80,7 @@ def test_wrong_protocols(x):
     return x + 1, found
 
 
-@check(graphs=1, breaks=2)
+@check(graphs=2, breaks=2)
 def test_a_finished_coroutine_survives_its_region(x):
     running = double(3)
     try:
@@ -123,7 +123,7 @@ async def waits(awaitable):
     return await awaitable
 
 
-@check(graphs=0, breaks=3)
+@check(graphs=1, breaks=3)
 def test_errors_of_coroutines_are_worded_as_coroutines(x):
     def closed():
         running = waits(Step())

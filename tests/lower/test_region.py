@@ -228,7 +228,7 @@ def test_virtual_builtin_objects():
     cell = b.heap.new(types.CellType, {("contents",): Const(5)})
     values = [
         Pack(slice, (NONE, Const(2), NONE)), Pack(point, (Const(1), Const(2))), Pack(frozenset, (Const(1), Const(2))),
-        b.heap.new(set, {ITEMS: {1: (Const(1), NONE)}}), b.heap.new(collections.deque, {ITEMS: (Const(1),), ("maxlen",): Const(3)}),
+        b.heap.new(set, {ITEMS: members_of(1)}), b.heap.new(collections.deque, {ITEMS: (Const(1),), ("maxlen",): Const(3)}),
         b.heap.new(collections.OrderedDict, {ITEMS: {1: (Const(1), Const(2))}}), cell,
         b.heap.new(collections.defaultdict, {collections.defaultdict.default_factory: Const(list), ITEMS: {1: (Const(1), Const(2))}}),
     ]  # fmt: skip
@@ -258,7 +258,8 @@ def closure_source(n):
 
 
 def test_virtual_function():
-    from framejit.objects import function
+    from framejit.objects.members import Items, Members, listed
+from framejit.objects import function
 
     b = Build()
     code = next(c for c in closure_source.__code__.co_consts if isinstance(c, types.CodeType))
@@ -338,6 +339,11 @@ def test_effect_that_moves_a_key():
     assert list(real) == ["b", "a"]
 
 
+def members_of(*numbers):
+    entries = {number: (Const(number), NONE) for number in numbers}
+    return Members(entries, set, (listed(entries),))
+
+
 def test_effects_on_single_keys():
     b = Build()
     real = {"a": 1, "b": 2}
@@ -358,8 +364,10 @@ def test_effects_on_sets_cells_and_slots():
     b = Build(lambda a, b, c: None)
     real, cell, obj = {1, 2}, types.CellType(1), Slotted()
     first = real_ref(b, 0, real)
-    b.heap.load(first, ITEMS, {1: (Const(1), NONE), 2: (Const(2), NONE)})
-    b.heap.set(first, ITEMS, {2: (Const(2), NONE), 3: (Const(3), NONE)})
+    known = Members({1: (Const(1), NONE), 2: (Const(2), NONE)}, None, real=real, path=first.path)
+    b.heap.load(first, ITEMS, known)
+    fewer = Members({2: (Const(2), NONE)}, set.discard, (Items(None, ((1, Const(1)),)),), base=known)
+    b.heap.set(first, ITEMS, Members({2: (Const(2), NONE), 3: (Const(3), NONE)}, set.add, (Items(None, ((3, Const(3)),)),), base=fewer))
     b.heap.set(real_ref(b, 1, cell), ("contents",), Const(8))
     b.heap.set(real_ref(b, 2, obj), Slotted.v, Const(9))
     run(b.returning(NONE), [real, cell, obj])

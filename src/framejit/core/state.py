@@ -79,3 +79,4 @@ class Exit:
     lines: tuple[Any, ...] = field(default=())
     ends: bool = False  # whether all frames of the region end here, with an exception
     leaves: int = 0  # frames that end first: the one the region starts in, then those that waited for it
+    handled: Value | None = None  # of RETURN: the exception that is being handled then, which was so when the frame began

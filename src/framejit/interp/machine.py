@@ -83,6 +83,7 @@ class Interpreter:
     def __init__(self, start: Start):
         self.start = start
         self.decisions = start.decisions
+        self.stops = {decision[1] for decision in start.decisions if decision[0] in ("break", "cut")}  # steps
         self.options = start.options
         self.trace = Trace(share_fakes="unshared_fakes" not in start.decisions)
         self.heap = self.trace.heap
@@ -198,7 +199,7 @@ class Interpreter:
             self.mark = len(log)
             self.mark_depth = len(frames)
             self.steps += 1
-            if self.steps >= self.step_limit or (self.decisions and ("break", self.steps) in self.decisions):
+            if self.steps >= self.step_limit or self.steps in self.stops:
                 self._cut()
             handler = ops[ins.opid]
             if handler is None:
@@ -208,12 +209,19 @@ class Interpreter:
             except Raised as raised:
                 unwind(self, raised.value, 0)
             if not frames:
-                return Exit(ExitKind.RETURN, value=self.returned, leaves=self.callers)
+                return Exit(ExitKind.RETURN, value=self.returned, leaves=self.callers, handled=self.state["handled"])
 
     def _cut(self) -> None:
         if ("break", self.steps) in self.decisions:
+            self.look_up_at_once()
             self.unsupported(R.UNCAUGHT_EXCEPTION)
         raise Cut(R.CODE_TOO_LARGE)
+
+    def look_up_at_once(self) -> None:
+        """An exception ends the region inside what computes an attribute: CPython does the whole look-up, which may add to it."""
+        for frame in self.frames:
+            if frame.asked is not None and ("at once", frame.asked[2]) not in self.decisions:
+                raise Retrace(("at once", frame.asked[2]))
 
     def _stop(self, stop: Unsupported) -> Exit:
         in_front = isinstance(stop, Cut) and len(self.frames) <= self.mark_depth and self.steps > 1
@@ -254,7 +262,7 @@ class Interpreter:
                 frame = frames[-1]
                 ins = frame.code.instructions[frame.index]
                 self.steps += 1
-                if self.steps >= self.step_limit or (self.decisions and ("break", self.steps) in self.decisions):
+                if self.steps >= self.step_limit or self.steps in self.stops:
                     self._cut()
                 handler = ops[ins.opid]
                 if handler is None:

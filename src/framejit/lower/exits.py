@@ -75,6 +75,7 @@ class Exits:
         if leave.kind is ExitKind.RETURN:
             assert leave.value is not None
             self.returned = m.value(leave.value)
+            self.handled = self._handled(leave.handled)
             return
         assert leave.state is not None
         self.chain = leave.state.chain()
@@ -114,6 +115,8 @@ class Exits:
             self.add("LEAVE", outer)
             self.code.append(outer)
         if leave.kind is ExitKind.RETURN:
+            if self.handled != KEEP:
+                self.add("SET_HANDLED", self.handled)
             if self.root.co_flags & GENERATOR_FLAGS and not leave.leaves:
                 self.add("RETURN_AT", self.returned, _return_pc(self.root))
             else:

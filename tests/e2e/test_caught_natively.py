@@ -1,0 +1,160 @@
+"""Exceptions that CPython raises in an opaque operation: the frame's own handler is found, and capture goes on there."""
+
+from __future__ import annotations
+
+import array
+import sys
+import traceback
+
+import pytest
+import torch
+from support import Counter, same
+
+import framejit
+
+NUMBERS = array.array("q", [1, 5])
+X = torch.ones(2)
+
+
+class Swallow:
+    def __init__(self, log):
+        self.log = log
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.log.append((kind, str(error), [entry.lineno for entry in traceback.extract_tb(trace)]))
+        return kind is ValueError
+
+
+def handler(x, log):
+    y = x + 1
+    try:
+        NUMBERS.index(7)
+    except ValueError as error:
+        log.append((str(error), sys.exc_info()[0], [entry.lineno for entry in traceback.extract_tb(error.__traceback__)]))
+        y = y * 2
+    return y.sin()
+
+
+def nothing_handled_later(x, log):
+    try:
+        NUMBERS.index(7)
+    except ValueError:
+        y = x + 1
+    log.append(sys.exc_info())
+    return y * 3
+
+
+def manager(x, log):
+    y = x + 1
+    with Swallow(log):
+        NUMBERS.index(7)
+        y = y + 100
+    return y.sin()
+
+
+def wrong_type(x, log):
+    try:
+        try:
+            NUMBERS.index(7)
+        except KeyError:
+            x = x + 50
+        finally:
+            log.append("finally")
+            x = x + 1
+    except ValueError as error:
+        log.append(error.__context__)
+        x = x * 2
+    return x.cos()
+
+
+def chained(x, log):
+    try:
+        try:
+            NUMBERS.index(7)
+        except ValueError as error:
+            y = x + 1
+            raise KeyError("again") from error
+    except KeyError as error:
+        log.append((repr(error), repr(error.__cause__), repr(error.__context__)))
+        y = y * 2
+    return y.sin()
+
+
+def generator(x, log):
+    def produce():
+        for index in (1, 7, 5):
+            try:
+                yield NUMBERS.index(index)
+            except ValueError:
+                yield -1
+
+    for number in produce():
+        x = x * 2 + number
+    return x
+
+
+def loop(x, log):
+    for index in (1, 7, 5, 9):
+        try:
+            log.append(NUMBERS.index(index))
+        except ValueError:
+            x = x + index
+            continue
+        finally:
+            x = x * 2
+    return x
+
+
+@pytest.mark.parametrize(
+    ("function", "graphs"),
+    [(handler, 2), (nothing_handled_later, 1), (manager, 2), (wrong_type, 1), (chained, 1), (generator, 1), (loop, 2)],
+)
+def test_capture_goes_on_in_the_handler(function, graphs):
+    framejit.reset()
+    counter = Counter()
+    compiled = framejit.compile(function, backend=counter)
+    with framejit.config.patch(strict=True):
+        for _ in range(3):
+            ours, theirs = [], []
+            same(compiled(X, ours), function(X, theirs))
+            assert str(ours) == str(theirs)
+            assert sys.exc_info() == (None, None, None)
+    assert counter.graphs >= graphs and counter.runs >= 3 * graphs
+
+
+def test_an_exception_without_a_handler_leaves_the_frame_as_it_was():
+    def function(x):
+        y = x + 1
+        NUMBERS.index(7)
+        return y
+
+    compiled = framejit.compile(function, backend="eager")
+    for _ in range(3):
+        with pytest.raises(ValueError) as found:
+            compiled(X)
+        lines = [entry.lineno for entry in traceback.extract_tb(found.value.__traceback__) if entry.name == "function"]
+        assert lines == [function.__code__.co_firstlineno + 2]
+
+
+def test_a_handler_of_a_frame_that_is_traced_is_left_to_cpython():
+    events = []
+
+    def tracer(frame, event, argument):
+        if frame.f_code is handler.__code__:
+            events.append((event, frame.f_lineno - handler.__code__.co_firstlineno))
+        return tracer
+
+    compiled = framejit.compile(handler, backend="eager")
+    found = []
+    for target in (handler, compiled):
+        events.clear()
+        sys.settrace(tracer)
+        try:
+            target(X, [])
+        finally:
+            sys.settrace(None)
+        found.append(list(events))
+    assert found[0] == found[1]
