@@ -15,6 +15,8 @@ from framejit.core.state import Exit, ExitKind, FrameState, Phase
 from framejit.core.trace import Trace
 from framejit.core.value import NONE, NULL, Const, Lazy, Node, Number, Pack, Ref
 from framejit.lower.region import Lowering
+from framejit.objects import function
+from framejit.objects.members import Items, Members, listed
 
 NAMES = {number: name for number, (name, _, _) in enumerate(_C.OPS)}
 ITEMS = Heap.ITEMS
@@ -258,9 +260,6 @@ def closure_source(n):
 
 
 def test_virtual_function():
-    from framejit.objects.members import Items, Members, listed
-from framejit.objects import function
-
     b = Build()
     code = next(c for c in closure_source.__code__.co_consts if isinstance(c, types.CodeType))
     cell = b.heap.new(types.CellType, {("contents",): Const(10)})
