@@ -123,7 +123,7 @@ async def waits(awaitable):
     return await awaitable
 
 
-@check(graphs=1, breaks=3)
+@check(graphs=1)
 def test_errors_of_coroutines_are_worded_as_coroutines(x):
     def closed():
         running = waits(Step())
