@@ -264,6 +264,7 @@ class Attempt:
         self.key: int = view.key
         self.record = record_of(self.code)
         self.backend_seconds = 0.0
+        self.steps = 0
         self.torch_state = _C.torch_state()
 
     def run(self) -> bool:
@@ -331,8 +332,8 @@ class Attempt:
         for _ in range(RETRACES):
             try:
                 return self._once(decisions)
-            except Retrace as again:
-                decision = again.decision
+            except (Retrace, RecursionError) as again:
+                decision = again.decision if isinstance(again, Retrace) else ("cut", self._earlier(decisions, again))
                 if decision in decisions:
                     raise RuntimeError(f"the capture starts over for {decision} again") from again
                 if type(decision) is tuple and decision[0] == "static":
@@ -340,6 +341,13 @@ class Attempt:
                 decisions |= {decision}
                 emit(Retraced(self.id, str(decision)))
         raise RuntimeError(f"the capture started over {RETRACES} times: {sorted(map(str, decisions))}")
+
+    def _earlier(self, decisions: frozenset[Any], error: Exception) -> int:
+        """Where to end the region instead, if objects that hold each other too deeply could not be made real at its end."""
+        step = min([self.steps, *(decision[1] for decision in decisions if decision[0] == "cut")]) // 2
+        if step < 2:
+            raise error
+        return step
 
     def _once(self, decisions: frozenset[Any]) -> bool:
         began = time.perf_counter()
@@ -352,6 +360,7 @@ class Attempt:
         ))  # fmt: skip
         with _uncollected():
             leave = interpreter.run()
+        self.steps = interpreter.steps
         trace = interpreter.trace
         if leave.kind is not ExitKind.RETURN and not self._goes_on(leave, trace):
             return False

@@ -130,3 +130,40 @@ def test_reprs_of_containers_in_themselves(x):
     third = Shows()
     third.holder = deque([third])
     return x + 1, repr(shows.holder), repr(other.holder), repr(third.holder)
+
+
+@check()
+def test_lists_that_change_while_they_are_sorted(x):
+    def mutates(a):
+        items.append(0)
+        items.pop()
+        return a
+
+    def looks(a):
+        lengths.append(len(items))
+        return -a
+
+    def fails(a):
+        if a == 2:
+            raise KeyError(a)
+        return a
+
+    class Refuses(int):
+        def __lt__(self, other):
+            if int(self) == 3:
+                raise KeyError("lt")
+            return int(self) < int(other)
+
+    items, lengths = [3, 1, 2], []
+    seen = [said(items.sort, key=mutates), list(items), said(items.sort, key=looks), list(items), lengths]
+    seen += [said(items.sort, key=fails), list(items)]
+    refusing = [Refuses(number) for number in (5, 4, 9, 1, 3, 2)]
+    return x + 1, seen, said(refusing.sort), [int(number) for number in refusing]
+
+
+@check()
+def test_groups_that_outlive_the_region(x):
+    groups = itertools.groupby([1, 1, 2, 3, 3])
+    key, group = next(groups)
+    first = next(group)
+    return x + first, key, list(group), [(name, list(part)) for name, part in groups]

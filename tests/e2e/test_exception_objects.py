@@ -216,3 +216,79 @@ def test_the_exception_that_ends_a_function_is_no_break():
     finally:
         unsubscribe()
     assert seen == []
+
+
+class Misspelt:
+    blech = None
+
+    def __getattr__(self, name):
+        raise AttributeError
+
+    @property
+    def fails(self):
+        return self.inner
+
+
+def test_exceptions_that_outlive_the_region_know_what_was_asked_for():
+    def program(x, name):
+        try:
+            getattr(Misspelt(), name) if name else Misspelt().bluch
+        except AttributeError as error:
+            return x + 1, error
+
+    for name in ("", "bluch", "fails"):
+        _, error = framejit.compile(program, backend="eager")(torch.ones(2), name)
+        _, expected = program(torch.ones(2), name)
+        assert (error.name, type(error.obj), error.args) == (expected.name, type(expected.obj), expected.args)
+
+
+def test_objects_nested_deeply():
+    def nested(x):
+        items, error = [], ValueError(0)
+        for number in range(2000):
+            items = [items]
+            error = ExceptionGroup("g", [error, KeyError(number)])
+        return x + 1, items, error
+
+    with framejit.config.patch(strict=True):
+        _, items, error = framejit.compile(nested, backend="eager")(torch.ones(2))
+    depth = 0
+    while items:
+        items, error, depth = items[0], error.exceptions[0], depth + 1
+    assert depth == 2000 and error.args == (0,)
+
+
+class Cached:
+    def table(self):
+        return self.__dict__
+
+
+def test_the_dict_of_an_instance_is_one_object():
+    def program(x):
+        held = Cached()
+        table = held.table()
+        framejit.graph_break()
+        table["late"] = 1
+        return x + held.late, held
+
+    result, held = framejit.compile(program, backend="eager")(torch.ones(2))
+    assert torch.equal(result, torch.ones(2) + 1) and held.late == 1
+
+
+class Pair(tuple):
+    kept = None
+
+    def total(self):
+        if self.kept is None:
+            self.kept = sum(self)
+        return self.kept
+
+
+def test_attributes_of_tuples():
+    def program(x, pair):
+        return x + pair.total(), pair.total(), pair.kept, pair.__dict__
+
+    compiled = framejit.compile(program, backend="eager")
+    for _ in range(3):
+        result = compiled(torch.ones(2), Pair((1, 2)))
+        assert torch.equal(result[0], torch.ones(2) + 3) and result[1:] == (3, 3, {"kept": 3})

@@ -126,6 +126,8 @@ def fold(interp: Interpreter, obj: Any, args: list[Value], kwargs: dict[str, Val
     """Call a pure function on constants; what it raises is raised in the captured program."""
     if not all(interp.is_constant(arg) for arg in (*args, *kwargs.values())):
         interp.unsupported(R.OPAQUE_CALL, obj, "an argument is not a constant")
+    if type(obj) is types.BuiltinMethodType and interp.trace.classes and _is_stand_in(interp, obj.__self__):
+        interp.unsupported(R.OPAQUE_CALL, obj, "a method of a class that the captured code defines")
     values = [interp.constant(arg) for arg in args]
     names = {name: interp.constant(arg) for name, arg in kwargs.items()}
     try:
@@ -133,6 +135,10 @@ def fold(interp: Interpreter, obj: Any, args: list[Value], kwargs: dict[str, Val
     except Exception as error:  # noqa: BLE001 - whatever the function raises, the program raises
         interp.raise_error(type(error), *error.args)
     return interp.wrap(result)
+
+
+def _is_stand_in(interp: Interpreter, owner: Any) -> bool:
+    return type(owner) is not types.ModuleType and isinstance(owner, type) and owner in interp.trace.classes
 
 
 def _call_class(interp: Interpreter, target: Const, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:

@@ -37,7 +37,7 @@ class Frame(Pending):
         self.result = Result.PUSH
         self.extra: Value | None = None
         self.generator: Ref | None = None  # the generator whose body this is
-        self.asked: tuple[Value, str] | None = None  # the object and attribute that the frame computes
+        self.asked: tuple[Value, str, int] | None = None  # the object and attribute that the frame computes, the step that asked
         self.names: Any = None  # the namespace of a class body
 
     @property

@@ -24,6 +24,7 @@ def unwind(interp: Interpreter, exception: Value, base: int) -> None:
     """
     frames = interp.frames
     if not base and not any(_handler(frame) for frame in frames):
+        interp.look_up_at_once()
         raise Uncaught(R.UNCAUGHT_EXCEPTION, exception)
     if getattr(exception, "path", None) is not None and not _stays_as_it_is(frames[-1]):
         raise Unsupported(R.EXCEPTION_OPERATION, exception, "raising an exception that exists already: its traceback grows")
@@ -43,7 +44,7 @@ def unwind(interp: Interpreter, exception: Value, base: int) -> None:
         interp.reach_caller()
         grow(interp, exception)
         if frame.asked is not None:
-            note_look_up(interp, exception, *frame.asked)
+            note_look_up(interp, exception, *frame.asked[:2])
         if frame.generator is not None:
             interp.heap.set(frame.generator, ("frame",), None)
             interp.heap.set(frame.generator, ("done",), True)

@@ -58,6 +58,7 @@ class Materializer:
         self.early: set[Ref] = set()  # containers of cycles: made empty, filled when all else is there
         self.unfilled: list[Ref] = []
         self.depth = 0
+        self.namespaces: dict[int, int] = {}  # empty dicts of instances that were made, asked for only where they are used
         self.late: set[int] = set()  # registers that are set behind the effects
 
     # -- services of builders -----------------------------------------------------------------------------------------
@@ -216,6 +217,9 @@ class Materializer:
 
     def _ref(self, ref: Ref) -> int:
         cls = ref.cls
+        owner = self.namespaces.get(id(ref))
+        if owner is not None:
+            return self.new("LOAD_INSTANCE_DICT", owner)
         if ref in self.early and (cls in CONTAINERS or _is_made_bare(cls)):
             register = self._empty(ref)
             self.made[id(ref)] = register
@@ -314,6 +318,8 @@ class Materializer:
         if items:
             self.made[id(namespace)] = table = self.new("LOAD_INSTANCE_DICT", register)
             self._store_items(dict, table, items)
+        else:
+            self.namespaces[id(namespace)] = register
 
     def key(self, name: Any, key: Value) -> int:
         """The register of a key that a real dict or set is going to hash; `name` is what stands for it."""
@@ -386,6 +392,8 @@ class Materializer:
         elif isinstance(value, Const):
             _, _, args, names = self.trace.wrappers[id(value.obj)]
             found += (*args, *names.values())
+        elif value.cls in REBUILDERS and fields is None:
+            found += rebuild(self.heap, value)[1]  # type: ignore[arg-type]
         else:
             for field, content in self.heap.fields_of(value).items():  # type: ignore[arg-type]
                 if fields is None or field in fields:

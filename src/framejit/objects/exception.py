@@ -68,6 +68,9 @@ class ExceptionModel(Model):
         if base is None and kwargs:
             s.raise_error(TypeError, f"{v.cls.__name__}() takes no keyword arguments")
         s.heap.set(v, ARGS, Pack(tuple, tuple(args)))
+        if len(kwargs) > len(names):
+            most = f"{len(names)} keyword argument{'s' * (len(names) != 1)}"
+            s.raise_error(TypeError, f"{base.__name__}() takes at most {most} ({len(kwargs)} given)")  # type: ignore[union-attr]
         for name in kwargs:
             if name not in names:
                 s.raise_error(TypeError, f"'{name}' is an invalid keyword argument for {base.__name__}()")  # type: ignore[union-attr]

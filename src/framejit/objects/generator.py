@@ -133,7 +133,12 @@ def throw(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not is_symbolic(s, v):
         return s.unsupported(R.GENERATOR_OPERATION, v, "throw")
     message = "exceptions must be classes or instances deriving from BaseException"
-    raised = exception.instantiate(s, _thrown(s, v, args[1:]), message)
+    try:
+        raised = exception.instantiate(s, _thrown(s, v, args[1:]), message)
+    except Raised as error:  # what its constructor raises is thrown in its place
+        if not exception.is_exception_class(s.force(args[1])):
+            raise
+        raised = s.force(error.value)
     return advance(s, v, NONE, exception.note_raised(s, raised, _own(s, v)))
 
 

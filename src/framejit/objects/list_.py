@@ -17,7 +17,6 @@ from framejit.objects.model import model
 from framejit.objects.protocol import length_hint
 from framejit.objects.sameness import same_or_equal
 from framejit.objects.slice_ import index, real_slice
-from framejit.reasons import R
 
 ITEMS, APPENDED = Heap.ITEMS, Heap.APPENDED
 
@@ -284,14 +283,26 @@ def list_count(s: Services, self: Value, value: Value) -> Value:
     return sequence.count(s, sequence.live(lambda: items(s, self)), value)
 
 
+class _Emptied(tuple[Value, ...]):
+    """No items, told from no items again."""
+
+
 @method(list.sort, "* key= reverse=")
 def list_sort(s: Services, self: Value, key: Value | None, reverse: Value | None) -> Value:
+    assert isinstance(self, Ref)
     before = items(s, self)
     backwards = reverse is not None and s.truth(reverse)
-    result = sequence.ordered(s, before, key, backwards)
-    if items(s, self) != before:
-        s.unsupported(R.OPAQUE_OPERATION, self, "a list changed while it is sorted")
-    assign(s, self, result)
+    places = list(range(len(before)))
+    assign(s, self, ())  # as long as it is sorted, and whatever is put into it then is lost
+    emptied = _Emptied()
+    s.heap.set(self, s.heap.ITEMS, emptied)
+    try:
+        sequence.sort(s, before, places, key, backwards)
+    finally:
+        changed = s.heap.get(self, s.heap.ITEMS) is not emptied
+        assign(s, self, tuple(before[place] for place in places))
+    if changed:
+        s.raise_error(ValueError, "list modified during sort")
     return NONE
 
 

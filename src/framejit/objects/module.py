@@ -9,6 +9,7 @@ from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import Const, Value
 from framejit.objects.model import Model, model
+from framejit.reasons import R
 
 
 @model(types.ModuleType)
@@ -18,5 +19,7 @@ class ModuleModel(Model):
     __slots__ = ()
 
     def realize(self, s: Services, path: Path, real: Any) -> Value:
+        if type(real).__getattribute__ is not types.ModuleType.__getattribute__:
+            s.unsupported(R.UNKNOWN_TYPE, type(real), "a module with __getattribute__")
         s.guard(path, "IS", real)
         return Const(real, path)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import enum
 import functools
+import threading
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +25,9 @@ DICT_FIELD = ("dict",)
 PLAIN = (int, float, str, bytes, bool, complex, types.NoneType, types.EllipsisType, types.NotImplementedType)
 CLASS_METHODS = (classmethod, types.ClassMethodDescriptorType)
 C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+FORWARDING = (weakref.ProxyType, weakref.CallableProxyType, threading.local)  # their attributes are those of other objects
 
 
 class StandIn:
@@ -122,6 +127,14 @@ def dict_of(s: Services, value: Value) -> Ref | None:
     return None
 
 
+def guard_bare(s: Services, path: Path, real: Any) -> None:
+    """A real tuple or frozenset of a user's class: its own attributes are not known to the value that stands for it."""
+    if type(real).__dictoffset__:
+        if object.__getattribute__(real, "__dict__"):
+            s.unsupported(R.UNKNOWN_TYPE, real, "an immutable object with attributes of its own")
+        s.guard(path.to(DICT), "LEN", 0)
+
+
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
@@ -138,7 +151,10 @@ def getattr_tail(s: Services, value: Value, name: str) -> Value | Pending:
         note_look_up(s, raised.value, v, name)
         raise
     if isinstance(found, Pending) and found.asked is None:  # type: ignore[attr-defined]
-        found.asked = (v, name)  # type: ignore[attr-defined]
+        step = s.steps  # type: ignore[attr-defined]
+        found.asked = (v, name, step)  # type: ignore[attr-defined]
+        if ("at once", step) in s.decisions:  # type: ignore[attr-defined]
+            return s.finish(found)
     return found
 
 
@@ -166,6 +182,8 @@ def _look_up(s: Services, v: Value, name: str) -> Value | Pending:
     elif isinstance(v, Pack) and v.cls is types.MethodType and name not in ("__self__", "__func__"):
         return getattr_tail(s, v.items[0], name)
     custom = type_lookup(s, v.cls, "__getattribute__")
+    if type(custom) is types.WrapperDescriptorType and custom.__objclass__ in FORWARDING:
+        return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, name)
     try:
         found: Value | Pending | None
         if not is_own_slot(custom, v.cls, "__getattribute__"):
@@ -527,7 +545,7 @@ def generic_store(s: Services, v: Value, name: str, new: Value | None) -> None:
     if namespace is None:
         if model_of(v.cls).set_attribute(s, v, name, found, new):
             return
-        if isinstance(v, (Node, Number)) or found is not MISSING:
+        if isinstance(v, (Node, Number)) or found is not MISSING or v.cls.__dictoffset__:
             s.unsupported(R.STORE_TO_OPAQUE, v, name)
         _no_attribute(s, f"'{type_name(v.cls)}' object has no attribute '{name}'")
     elif new is not None:
@@ -600,7 +618,7 @@ class ObjectModel(Model):
     def realize(self, s: Services, path: Path, real: Any) -> Value:
         cls = type(real)
         immutable = not cls.__flags__ & HEAP_TYPE and not cls.__dictoffset__ and cls.__hash__ is object.__hash__
-        if immutable or isinstance(real, enum.Enum):
+        if immutable or enum.Enum in cls.__mro__:
             s.guard(path, "IS", real)  # singletons and other immutable objects of C types
             return Const(real, path)
         s.guard(path, "TYPE", cls)

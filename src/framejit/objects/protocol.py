@@ -150,7 +150,7 @@ def binary(s: Services, symbol: str, left: Value, right: Value) -> Value:
         result = _operate(s, symbol, left, right, False, f"__i{name}__")
         if result is not None:
             return result
-    right_first = right.cls is not left.cls and issubclass(right.cls, left.cls) and _overrides(right.cls, left.cls, f"__r{name}__")
+    right_first = right.cls is not left.cls and left.cls in right.cls.__mro__ and _overrides(right.cls, left.cls, f"__r{name}__")
     if right_first:
         result = _operate(s, operator, left, right, True, f"__r{name}__")
         if result is not None:
@@ -184,7 +184,7 @@ def _compare(s: Services, symbol: str, value: Value, other: Value) -> Value | No
 
 def compare(s: Services, symbol: str, left: Value, right: Value) -> Value:
     left, right = s.force(left), s.force(right)
-    right_first = right.cls is not left.cls and issubclass(right.cls, left.cls)
+    right_first = right.cls is not left.cls and left.cls in right.cls.__mro__
     if right_first:
         result = _compare(s, SWAPPED[symbol], right, left)
         if result is not None:

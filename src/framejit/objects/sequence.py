@@ -117,15 +117,21 @@ class Ordered:
 
 def ordered(s: Services, items: Sequence[Value], key: Value | None, reverse: bool) -> Items:
     """The items sorted by CPython's own algorithm: the same comparisons in the same order."""
+    places = list(range(len(items)))
+    sort(s, items, places, key, reverse)
+    return tuple(items[place] for place in places)
+
+
+def sort(s: Services, items: Sequence[Value], order: list[int], key: Value | None, reverse: bool) -> None:
+    """Sort the places of the items; where a comparison raises, they are left as CPython leaves the items."""
     if key is not None and s.force(key).cls is type(None):
         key = None
     keys = list(items) if key is None else [s.call(key, [item]) for item in items]
     if all(map(s.is_constant, keys)):
         reals = [s.constant(value) for value in keys]
         try:
-            order = sorted(range(len(items)), key=reals.__getitem__, reverse=reverse)
+            order.sort(key=reals.__getitem__, reverse=reverse)
         except TypeError as error:
             s.raise_error(TypeError, *error.args)
     else:
-        order = sorted(range(len(items)), key=lambda place: Ordered(s, keys[place]), reverse=reverse)
-    return tuple(items[place] for place in order)
+        order.sort(key=lambda place: Ordered(s, keys[place]), reverse=reverse)

@@ -15,6 +15,7 @@ from framejit.objects.exact import ExactModel
 from framejit.objects.members import FROZEN, Entries, Items, Members, frozen, layout, listed
 from framejit.objects.method import method
 from framejit.objects.model import model
+from framejit.objects.object_ import guard_bare
 from framejit.objects.protocol import next_or_none
 from framejit.reasons import R
 
@@ -96,6 +97,7 @@ class SetModel(ExactModel):
         s.guard(path, "TYPE", kind)
         s.guard(path, "PY", _SameLayout(layout(real)))
         if issubclass(kind, frozenset):
+            guard_bare(s, path, real)
             return self._frozen(s, path, real)
         entries = Members({item: (Const(item), TRUE) for item in plain(real)}, None, real=real, path=path)
         ref = Ref(kind, path, real)
@@ -108,7 +110,13 @@ class SetModel(ExactModel):
         return frozen(s, type(real), Members(entries, None, real=real, path=path), path)
 
     def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
-        return new_set(s, Members({}, set), cls) if issubclass(cls, set) else make_set(s, cls, args[0] if args else None)
+        if issubclass(cls, set):
+            return new_set(s, Members({}, set), cls)
+        if kwargs and s.type_lookup(cls, "__init__") is object.__init__:
+            s.raise_error(TypeError, "frozenset() takes no keyword arguments")
+        if len(args) > 1:
+            s.raise_error(TypeError, f"{cls.__name__} expected at most 1 argument, got {len(args)}")
+        return make_set(s, cls, args[0] if args else None)
 
     def len(self, s: Services, v: Value) -> Value | None:
         return Const(len(members(s, v)))
@@ -158,7 +166,7 @@ class _SameLayout:
 
     def __call__(self, real: Any) -> bool:
         found = layout(real)
-        return len(found) == len(self.layout) and all(type(a) is type(b) and a == b for a, b in zip(found, self.layout))
+        return len(found) == len(self.layout) and all(a is b or (type(a) is type(b) and a == b) for a, b in zip(found, self.layout))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _SameLayout) and self.layout == other.layout

@@ -123,7 +123,8 @@ def _format(s: Services, text: str, args: list[Value], kwargs: dict[str, Value],
     if not depth:
         s.raise_error(ValueError, "Max string recursion exceeded")
     parts = []
-    for literal, name, spec, conversion in formatter_parser(text):
+    for field in s.unpack(run(s, lambda: tuple(formatter_parser(text)))):
+        literal, name, spec, conversion = s.constant(field)
         parts.append(literal)
         if name is None:
             continue

@@ -15,6 +15,7 @@ from framejit.objects.exact import ExactModel
 from framejit.objects.fold import is_foldable
 from framejit.objects.method import method
 from framejit.objects.model import model
+from framejit.objects.object_ import guard_bare
 from framejit.reasons import R
 
 
@@ -50,6 +51,7 @@ class TupleModel(ExactModel):
             s.guard(path, "EQ", real)
             return Const(real, path)
         s.guard(path, "TYPE", kind)
+        guard_bare(s, path, real)
         s.guard(path, "LEN", tuple.__len__(real))
         return Pack(kind, tuple(s.input(path.to(ITEM, i), item) for i, item in enumerate(tuple.__iter__(real))), path)
 

@@ -137,6 +137,8 @@ def _mathematical(function: Any) -> Handler:
                 method = s.special(v, name)
                 if method is not None:
                     return s.call(method)
+                if function is math.trunc:
+                    s.raise_error(TypeError, f"type {v.cls.__name__} doesn't define __trunc__ method")
         return fold(s, function, [_number(s, arg) for arg in args], {key: _number(s, arg) for key, arg in kwargs.items()})
 
     return call
@@ -492,13 +494,17 @@ _of_json(json.dumps)
 
 @takes(_string.formatter_parser, "text /")
 def formatter_parser(s: Services, text: Value) -> Value:
-    return s.iter(s.wrap(tuple(_string.formatter_parser(s.constant(text)))))
+    return s.iter(run(s, lambda value: tuple(_string.formatter_parser(value)), s.constant(text)))
 
 
 @takes(_string.formatter_field_name_split, "text /")
 def field_name_split(s: Services, text: Value) -> Value:
-    first, rest = _string.formatter_field_name_split(s.constant(text))
-    return Pack(tuple, (s.wrap(first), s.iter(s.wrap(tuple(rest)))))
+    def parts(value: Any) -> tuple[Any, Any]:
+        first, rest = _string.formatter_field_name_split(value)
+        return first, tuple(rest)
+
+    first, rest = s.unpack(run(s, parts, s.constant(text)))
+    return Pack(tuple, (first, s.iter(rest)))
 
 
 class HoldsValue:
