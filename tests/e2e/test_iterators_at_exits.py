@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 
 from support import check
@@ -47,3 +49,22 @@ def test_an_iterator_is_stored(x, items, holder):
     found = list(holder.pair[1])
     holder.pair = None
     return x + 1, found
+
+
+@check(lambda: (torch.ones(2), [1, 1, 2, 3, 3]), graphs=2, breaks=6)
+def test_a_groupby_and_its_groups(x, items):
+    groups = itertools.groupby(items)
+    first, one = next(groups)
+    second, two = next(groups)
+    y = x + first + second
+    pause()
+    return y * 2, list(one), list(two), [(key, list(group)) for key, group in groups]
+
+
+@check(lambda: (torch.ones(2), [1, 1, 2, 3, 3]), graphs=2, breaks=6)
+def test_a_group_that_was_begun(x, items):
+    groups = itertools.groupby(items, key=lambda item: item * 10)
+    first, one = next(groups)
+    y = x + next(one)
+    pause()
+    return y * 2, first, [(key, len(list(group))) for key, group in groups], list(one)

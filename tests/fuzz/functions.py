@@ -77,8 +77,10 @@ def _except_star(gen: Statements, scope: Scope, depth: int) -> list[str]:
 @maker(0.6)
 def _recursive(gen: Statements, scope: Scope, depth: int) -> list[str]:
     name, argument, result = gen.source.fresh("deep"), gen.source.fresh("p"), gen.source.fresh("n")
-    inner = Scope(scope)
-    inner.own = [(argument, "int"), ("memo", "dict"), ("path", "list")]
+    fixed = Scope(scope)
+    fixed.own = [(argument, "int")]  # not to be assigned: the recursion has to end
+    inner = Scope(fixed)
+    inner.own = [("memo", "dict"), ("path", "list")]
     memo = gen.source.pick(["memo={}", "memo=None"])
     body = [*(["memo = {} if memo is None else memo"] if "None" in memo else []), f"path.append({argument})", f"if {argument} <= 0: return {gen.e('int', inner)}", f"if {argument} in memo: return memo[{argument}]"]
     body += [*gen.body(inner, 1, gen.source.random.randint(0, 1)), f"memo[{argument}] = ({name}({argument} - 1, path, memo) + {name}({argument} - 2, path, memo)) % 1000", f"return memo[{argument}]"]
@@ -122,8 +124,8 @@ def _network(gen: Statements, scope: Scope, depth: int) -> list[str]:
     """A module of torch: its forward, its buffers, its gradients."""
     x = gen.new(scope, "tensor")
     return gen.source.pick([
-        [f"{x} = NET({gen.e('tensor', scope)}.float())"], [f"{x} = NET({gen.e('tensor', scope)}.float()).detach()", "NET.calls += 1"], [f"{x} = NET.scale * {gen.e('tensor', scope)}", f"NET.label = {gen.e('str', scope)}"],
-        [f"{x} = NET({gen.e('tensor', scope)}.float())", "LOG.append([name for name, _ in NET.named_parameters()]); LOG.append(NET.training)"],
-        ["NET.train(not NET.training)", f"{x} = NET({gen.e('tensor', scope)}.float())"], [f"{x} = torch.nn.functional.linear({gen.e('tensor', scope)}.float(), NET.inner.weight)"],
-        [f"{x} = {gen.e('tensor', scope)}.detach().float()", f"with torch.no_grad(): NET.scale.mul_({gen.source.pick(['0.5', '2.0', '-1.0'])})"],
+        [f"{x} = NET(({gen.e('tensor', scope)}).float())"], [f"{x} = NET(({gen.e('tensor', scope)}).float()).detach()", "NET.calls += 1"], [f"{x} = NET.scale * {gen.e('tensor', scope)}", f"NET.label = {gen.e('str', scope)}"],
+        [f"{x} = NET(({gen.e('tensor', scope)}).float())", "LOG.append([name for name, _ in NET.named_parameters()]); LOG.append(NET.training)"],
+        ["NET.train(not NET.training)", f"{x} = NET(({gen.e('tensor', scope)}).float())"], [f"{x} = torch.nn.functional.linear(({gen.e('tensor', scope)}).float(), NET.inner.weight)"],
+        [f"{x} = ({gen.e('tensor', scope)}).detach().float()", f"with torch.no_grad(): NET.scale.mul_({gen.source.pick(['0.5', '2.0', '-1.0'])})"],
     ])  # fmt: skip

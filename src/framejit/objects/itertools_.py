@@ -381,17 +381,21 @@ for _kind in (itertools.product, itertools.permutations, itertools.combinations,
 Grouper = type(next(itertools.groupby([0]))[1])
 
 
-def make_groupby(source: Any, key: Any, state: Any) -> Any:
-    """A groupby that holds (value, key of the group, key of the value)."""
-    found = itertools.groupby(source, key)
-    if state:
-        found.__setstate__(state)  # type: ignore[attr-defined]
+def make_groupby(source: Any, function: Any, key: Any, group: Any, *value: Any) -> Any:
+    """A groupby that holds the key of a value, the key of the group, and the value unless it was handed on."""
+    found = itertools.groupby(source, function)
+    found.__setstate__((key, value[0] if value else None, group))  # type: ignore[attr-defined]
+    if not value:
+        next(Grouper(found, key))
     return found
 
 
 def _groupby_rebuild(get: Field) -> tuple[Any, list[Value]]:
-    state = () if get("value") is None else (get("value"), get("group"), get("key"))
-    return make_groupby, [get("source"), get("function"), Pack(tuple, state)]
+    source, function = get("source"), get("function")
+    if get("key") is None:
+        return itertools.groupby, [source, function]
+    value = get("value")
+    return make_groupby, [source, function, get("key"), get("group"), *([] if value is None else [value])]
 
 
 def _step(s: Services, ref: Ref) -> bool:
@@ -406,6 +410,9 @@ def _step(s: Services, ref: Ref) -> bool:
 
 @iterator(itertools.groupby, _groupby_rebuild)
 def _groupby(s: Services, ref: Ref) -> Value | None:
+    before = field(s, ref, "grouper")
+    if isinstance(before, Ref):
+        put(s, before, "left", TRUE)
     put(s, ref, "grouper", NONE)
     while True:
         key, group = field(s, ref, "key"), field(s, ref, "group")
@@ -419,7 +426,19 @@ def _groupby(s: Services, ref: Ref) -> Value | None:
     return Pack(tuple, (key, grouper))
 
 
-@iterator(Grouper, lambda get: (Grouper, [get("parent"), get("group")]))
+def left_grouper() -> Any:
+    """A group whose groupby has gone on to the next one."""
+    groups = itertools.groupby([0])
+    _, group = next(groups)
+    next(groups, None)
+    return group
+
+
+def _grouper_rebuild(get: Field) -> tuple[Any, list[Value]]:
+    return (left_grouper, []) if get("left") is not None else (Grouper, [get("parent"), get("group")])
+
+
+@iterator(Grouper, _grouper_rebuild)
 def _grouper(s: Services, ref: Ref) -> Value | None:
     parent = field(s, ref, "parent")
     if field(s, parent, "grouper") is not ref:
