@@ -123,7 +123,7 @@ async def waits(awaitable):
     return await awaitable
 
 
-@check(graphs=1)
+@check()
 def test_errors_of_coroutines_are_worded_as_coroutines(x):
     def closed():
         running = waits(Step())
@@ -135,27 +135,41 @@ def test_errors_of_coroutines_are_worded_as_coroutines(x):
         running.send(None)
         return running
 
-    def greedy():
-        async def ignores():
-            try:
-                await Step()
-            except GeneratorExit:
-                await Step()
-
-        running = ignores()
-        running.send(None)
-        running.close()
-
     async def stops():
         next(iter(()))
 
     said = []
     for attempt in (
-        lambda: closed().send(None), lambda: closed().throw(KeyError(1)), lambda: waits(suspended()).send(None), lambda: waits(object()).send(None), greedy,
-        lambda: waits(Wrong([])).send(None), lambda: waits(Wrong(suspended())).send(None), lambda: stops().send(None), lambda: waits(Step()).send(2),
+        lambda: closed().send(None), lambda: closed().throw(KeyError(1)), lambda: waits(suspended()).send(None), lambda: waits(object()).send(None),
+        lambda: waits(Wrong([])).send(None), lambda: waits(Wrong(suspended())).send(None), lambda: stops().send(None),
     ):  # fmt: skip
         try:
             attempt()
         except Exception as error:
             said.append((type(error), str(error), type(error.__cause__)))
     return x + len(said), said
+
+
+async def ignores():
+    try:
+        await Step()
+    except GeneratorExit:
+        await Step()
+
+
+@check(graphs=1, breaks=3)
+def test_a_coroutine_that_ignores_its_end(x):
+    running = ignores()
+    running.send(None)
+    try:
+        running.close()
+    except RuntimeError as error:
+        return x + 1, str(error)
+
+
+@check(graphs=1, breaks=2)
+def test_a_coroutine_that_is_sent_something_too_early(x):
+    try:
+        waits(Step()).send(2)
+    except TypeError as error:
+        return x + 1, str(error)
