@@ -88,3 +88,66 @@ def test_dicts_that_stay_inside_hash_their_keys_without_a_break(x, key):
     hashed.clear()
     inner = {key: 2, Counted(4): 5}
     return x + inner[Counted(4)] + inner[key], list(hashed)
+
+
+class Late:
+    def __init__(self, number):
+        framejit.graph_break()
+        self.number = number
+
+    def __hash__(self):
+        return hash(self.number)
+
+    def __eq__(self, other):
+        return self.number == other.number
+
+
+class Same(Late):
+    def __hash__(self):
+        return 7
+
+    def __eq__(self, other):
+        hashed.append("compared")
+        return False
+
+
+@check(graphs=1, breaks=5)
+def test_a_key_is_hashed_after_what_its_hash_reads_was_written(x):
+    return {Late(1): x + 1}.get(Late(1)), len({Late(2)})
+
+
+@check(lambda: (torch.ones(2), Counted(1)), graphs=2, breaks=8)
+def test_a_key_that_changes_after_it_was_hashed(x, key):
+    table, members = {key: 1, (key, 2): 3}, {key}
+    key.number = 5
+    y = x + 1
+    framejit.graph_break()
+    return y * 2, key in table, (key, 2) in table, key in members, len(table)
+
+
+@check(lambda: (torch.ones(2), Same(1), Same(2)), graphs=1, breaks=4)
+def test_keys_that_collide_are_compared_once(x, one, other):
+    hashed.clear()
+    table, members = {one: 1, other: 2}, {one, other}
+    y = x + len(table)
+    framejit.graph_break()
+    return y, list(hashed), len(members)
+
+
+class Hash:
+    def __init__(self, number):
+        self.number = number
+
+    def __hash__(self):
+        return self.number
+
+
+@check()
+def test_what_a_hash_method_gives(x):
+    said = []
+    for number in (-1, 1 << 70, True, None, "a"):
+        try:
+            said.append(hash(Hash(number)))
+        except TypeError as error:
+            said.append(str(error))
+    return x + len(said), said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from framejit.core.value import Ref
@@ -51,7 +52,7 @@ class Heap:
     storage of built-in types the constants below. A value MISSING means known to be absent.
     """
 
-    __slots__ = ("trail", "fields", "initial", "written")
+    __slots__ = ("trail", "fields", "initial", "written", "reads")
 
     ITEMS = ("items",)  # list: tuple of Values; dict, set: dict of key -> (key Value, Value)
     APPENDED = ("appended",)  # list of which only the end was touched: values appended to the unread base
@@ -61,6 +62,7 @@ class Heap:
         self.fields: dict[Ref, dict[Any, Any]] = {}
         self.initial: dict[Ref, dict[Any, Any]] = {}
         self.written: dict[Ref, dict[Any, None]] = {}  # ref -> fields written, in order of first write
+        self.reads: dict[tuple[Ref, Any], Any] = {}
 
     def new(self, cls: type, fields: dict[Any, Any] | None = None) -> Ref:
         """A virtual object with these fields."""
@@ -94,6 +96,19 @@ class Heap:
             if field not in writes:
                 self.trail.put(writes, field, None)
 
+    @contextmanager
+    def watched(self) -> Iterator[dict[tuple[Ref, Any], Any]]:
+        """Collect the fields that are asked for meanwhile, with their values at the end."""
+        kind, before = type(self), self.reads
+        reads: dict[tuple[Ref, Any], Any] = {}
+        self.reads, self.__class__ = reads, WatchedHeap
+        try:
+            yield reads
+        finally:
+            self.reads, self.__class__ = before, kind
+            for ref, field in reads:
+                reads[ref, field] = before[ref, field] = self.get(ref, field)
+
     def tables(self) -> frozenset[int]:
         """The identities of all field tables at present, for `acted`."""
         return frozenset(id(table) for table in self.fields.values())
@@ -124,3 +139,13 @@ class Heap:
             if not ref.virtual:
                 yield ref, list(writes)
 
+
+class WatchedHeap(Heap):
+    """A heap that notes what is read."""
+
+    __slots__ = ()
+
+    def get(self, ref: Ref, field: Any) -> Any:
+        """The field's present value, noted as read."""
+        self.reads[ref, field] = None
+        return super().get(ref, field)

@@ -114,7 +114,7 @@ class Effects:
             kept, initial = [], {}
         for key, (name, _) in initial.items():
             if key not in current:
-                self.add("DICT_DEL", register, m.value(name))
+                self.add("DICT_DEL", register, m.key(key, name))
         for key, (name, value) in current.items():
             if key not in initial or initial[key][1] is not value:
                 self.add("DICT_SET", register, m.key(key, name), m.value(value))

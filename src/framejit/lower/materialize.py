@@ -18,6 +18,7 @@ from framejit.core.trace import Trace
 from framejit.core.value import Const, Lazy, Node, Null, Number, Pack, Ref, Value
 from framejit.lower.guards import Head
 from framejit.lower.pack import Instruction, Label, Packer
+from framejit.objects.dict_ import user_keys
 from framejit.objects.exception import raised_at
 from framejit.objects.fold import FOLDABLE, VALUE
 from framejit.objects.rebuild import REBUILDERS, WRITERS, rebuild
@@ -323,9 +324,9 @@ class Materializer:
 
     def key(self, name: Any, key: Value) -> int:
         """The register of a key that a real dict or set is going to hash; `name` is what stands for it."""
-        step = getattr(name, "acted", None)
-        if step is not None:
-            raise Retrace(("break", step))
+        for user in user_keys(name):
+            if not user.again(self.heap):
+                raise Retrace(("break", user.step))
         return self.value(key)
 
     def _store_items(self, cls: type, register: int, items: Any) -> None:

@@ -7,7 +7,7 @@ keys were asked has fields ("k", key) instead. Once `ITEMS` exists it alone is t
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -23,18 +23,26 @@ from framejit.objects.sameness import same_or_equal
 from framejit.reasons import R
 
 ITEMS = Heap.ITEMS
+Fields = dict[tuple[Ref, Any], Any]
 
 
 class UserKey:
     """Stands for a key whose class defines __hash__ and __eq__ in Python; its hash is known.
 
-    `acted` is the step at which user code hashed it and had effects: a real dict must not hash the key again.
+    A real dict that gets the key hashes it again, which must not be where user code had effects (`acted`) or has read what is
+    other by then; `step` is where it was hashed.
     """
 
-    __slots__ = ("hash", "value", "acted")
+    __slots__ = ("hash", "value", "step", "acted", "reads")
 
-    def __init__(self, hash_: int, value: Value, acted: int | None = None):
-        self.hash, self.value, self.acted = hash_, value, acted
+    def __init__(self, hash_: int, value: Value, step: int, acted: bool, reads: Fields):
+        self.hash, self.value, self.step, self.acted, self.reads = hash_, value, step, acted, reads
+
+    def again(self, heap: Heap) -> bool:
+        """Whether a real dict can hash the key: what the effects of the region write is not there yet."""
+        return not self.acted and all(
+            heap.get(ref, field) is value and field not in (heap.written.get(ref) or ()) for (ref, field), value in self.reads.items()
+        )
 
     def __hash__(self) -> int:
         return self.hash
@@ -43,6 +51,15 @@ class UserKey:
         if self is other:
             return True
         raise Unsupported(R.OPAQUE_OPERATION, self.value, "comparison of hash keys by user code")
+
+
+def user_keys(name: Any) -> Iterator[UserKey]:
+    """The keys hashed by user code that a hash key is or contains."""
+    if isinstance(name, UserKey):
+        yield name
+    elif type(name) in (tuple, frozenset):
+        for part in name:
+            yield from user_keys(part)
 
 
 def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | None = None) -> Any:
@@ -56,12 +73,15 @@ def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | No
     if not isinstance(found, FunctionType) or isinstance(value, Node):
         return model_of(value.cls).key_among(s, value, among)
     mark, tables, step = s.trace.trail.mark(), s.heap.tables(), s.steps  # type: ignore[attr-defined]
-    number = s.constant(s.hash(value))
+    with s.heap.watched() as reads:
+        number = s.constant(s.hash(value))
+    collides = False
     for name, (key, _) in (among or {}).items():
         same_hash = name.hash == number if isinstance(name, UserKey) else not isinstance(name, Value) and hash(name) == number
         if same_hash and same_or_equal(s, key, value):
             return name
-    return UserKey(number, value, step if s.heap.acted(mark, tables) else None)
+        collides = collides or same_hash  # a real dict compares them again
+    return UserKey(number, value, step, collides or s.heap.acted(mark, tables), reads)
 
 
 def key_in(s: Services, ref: Value, value: Value) -> Any:
@@ -175,7 +195,7 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
         if not plain:
             key = s.force(s.input(path.to(DICT_KEY, index), real_key))
             name = hash_key(s, key, items)
-            if isinstance(name, UserKey) and name.acted is not None:
+            if any(user.acted for user in user_keys(name)):
                 s.unsupported(R.OPAQUE_OPERATION, key, "its hash, known to the dict, is computed by code with effects")
         value = initial.get(("k", name))
         if value is None:

@@ -386,7 +386,7 @@ def make_groupby(source: Any, function: Any, key: Any, group: Any, *value: Any) 
     found = itertools.groupby(source, function)
     found.__setstate__((key, value[0] if value else None, group))  # type: ignore[attr-defined]
     if not value:
-        next(Grouper(found, key))
+        next(Grouper(found, key))  # type: ignore[call-arg]
     return found
 
 

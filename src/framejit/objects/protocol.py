@@ -353,7 +353,11 @@ def hash_(s: Services, value: Value) -> Value:
     value = s.force(value)
     slot = user_slot(s, value, "__hash__")
     if slot is not None:
-        return s.call(slot)
+        found = s.force(s.call(slot))
+        if not issubclass(found.cls, int):
+            return type_error(s, "__hash__ method should return an integer")
+        number = int(s.constant(found))
+        return Const(hash(number) if not -sys.maxsize - 1 <= number <= sys.maxsize or number == -1 else number)
     key = hash_key(s, value)
     if _by_identity(key):
         return s.unsupported(R.OPAQUE_OPERATION, value, "hash by identity")
