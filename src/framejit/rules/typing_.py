@@ -1,0 +1,86 @@
+"""The runtime side of `typing`: its forms and aliases that exist are constants, and so is what they give when subscripted by constants.
+
+Subscription goes through caches of `typing`, which give the same object again: it is done for real while capturing. What involves
+type variables or classes that the captured code made is left to the Python of `typing` itself.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from typing import Any
+
+from framejit.core.path import Path
+from framejit.core.services import Services
+from framejit.core.value import Const, Pack, Ref, Value
+from framejit.objects.members import trusted
+from framejit.objects.model import model
+from framejit.objects.object_ import ObjectModel
+from framejit.rules.registry import HANDLERS, Handler
+
+FINAL: type = typing._Final
+ALIASES = (types.GenericAlias, types.UnionType)
+CHANGING = (typing.ForwardRef,)  # they remember what they were found to refer to
+
+
+@model(FINAL, *ALIASES)
+class TypingModel(ObjectModel):
+    """Special forms, aliases and type variables: constants, unless they were made in the captured code."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        if isinstance(real, CHANGING):
+            return super().realize(s, path, real)
+        s.guard(path, "IS", real)
+        return Const(real, path)
+
+    def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
+        given = [_parameter(s, left), _parameter(s, right)]
+        if symbol == "|" and not any(item is NotImplemented for item in given):
+            try:
+                return Const(given[0] | given[1])
+            except TypeError:
+                return None
+        return super().binary(s, symbol, left, right, reflected)
+
+
+def _parameter(s: Services, value: Value) -> Any:
+    """The real object for a parameter; NotImplemented where there is none yet, or user code would hash it."""
+    value = s.force(value)
+    if isinstance(value, Const):
+        obj = value.obj
+        if isinstance(obj, type) and obj in s.trace.classes:
+            return NotImplemented
+        return obj if trusted(obj) or isinstance(obj, (FINAL, *ALIASES)) else NotImplemented
+    if isinstance(value, (Pack, Ref)) and value.cls in (tuple, list):
+        items = [_parameter(s, item) for item in s.unpack(value)]
+        if any(item is NotImplemented for item in items):
+            return NotImplemented
+        return tuple(items) if value.cls is tuple else items
+    return NotImplemented
+
+
+def _subscription(function: Any) -> Handler:
+    def subscribe(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Any:
+        given = [_parameter(s, arg) for arg in args]
+        if kwargs or any(item is NotImplemented for item in given):
+            return NotImplemented
+        try:
+            return Const(function(*given))
+        except TypeError as error:
+            return s.raise_error(TypeError, *error.args)
+
+    return subscribe
+
+
+def _register() -> None:
+    for cls in vars(typing).values():
+        if isinstance(cls, type) and cls.__module__ == "typing":
+            found = vars(cls).get("__getitem__") if issubclass(cls, FINAL) else vars(cls).get("__class_getitem__")
+            function = found.__func__ if isinstance(found, classmethod) else found
+            if isinstance(function, types.FunctionType):
+                HANDLERS[function] = _subscription(function)
+
+
+_register()
