@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,8 @@ def _call_const(interp: Interpreter, target: Const, args: list[Value], kwargs: d
     kind = type(obj)
     if kind.__hash__ is not None and kind in HASHABLE:
         found = HANDLERS.get(obj)
+        if found is None and kind is types.BuiltinFunctionType and (first := _first_load(obj)) is not None:
+            obj, found = first, HANDLERS.get(first)
         if found is not None:
             if kind in DESCRIPTORS:
                 check_receiver(interp, obj, args)
@@ -104,6 +107,16 @@ def check_receiver(interp: Interpreter, obj: Any, args: list[Value]) -> None:
         if in_slot:
             interp.raise_error(TypeError, f"descriptor '{name}' requires a '{type_name(owner)}' object but received a '{type_name(cls)}'")
         interp.raise_error(TypeError, f"descriptor '{name}' for '{type_name(owner)}' objects doesn't apply to a '{type_name(cls)}' object")
+
+
+def _first_load(obj: Any) -> Any:
+    """The same function of the module as it was first loaded, where a C module was loaded again; else None."""
+    module = obj.__self__
+    if type(module) is not types.ModuleType:
+        return None
+    known = sys.modules.get(module.__name__)
+    found = None if known is None or known is module else getattr(known, obj.__name__, None)
+    return found if type(found) is types.BuiltinFunctionType and found.__qualname__ == obj.__qualname__ else None
 
 
 def _unbound(obj: Any) -> tuple[Any, Value] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections import OrderedDict, defaultdict, deque
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 from framejit.bytecode.decode import decode
 from framejit.bytecode.flow import analyze
 from framejit.core.errors import Retrace
+from framejit.core.heap import MISSING
 from framejit.core.program import EMPTY
 from framejit.core.value import NONE, Const, Ref
 from framejit.lower.materialize import DICT_FIELD, FILLERS, ITEMS, Materializer, builder
-from framejit.objects import exception, frame_, function, generator
+from framejit.objects import callables, exception, frame_, function, generator
+from framejit.rules import caches
 
 
 @builder(list)
@@ -49,6 +52,30 @@ def _deque(m: Materializer, ref: Ref) -> int:
     limit = m.heap.get(ref, ("maxlen",))
     items = m.tuple_of(m.heap.get(ref, ITEMS) or ())
     return m.call(deque, items, *([] if limit is None else [m.value(limit)]))
+
+
+@builder(functools.partial)
+def _partial(m: Materializer, ref: Ref) -> int:
+    """A partial: its own arguments are handed over, then what else the object holds is written."""
+    fields = m.heap.fields_of(ref)
+    parts = [m.value(fields[part]) for part in (callables.FUNC, callables.ARGS, callables.KEYWORDS)]
+    register = m.made[id(ref)] = m.call(callables.make_partial, *parts, m.const(ref.cls))
+    for field, value in list(fields.items()):
+        if field not in (callables.FUNC, callables.ARGS, callables.KEYWORDS) and value is not MISSING:
+            m.store(ref, register, field, value)
+    return register
+
+
+@builder(caches.Wrapper)
+def _cached_function(m: Materializer, ref: Ref) -> int:
+    """A function with a cache that remembers nothing yet; CPython makes one that has been used."""
+    cache = m.heap.fields_of(m.heap.get(m.heap.get(ref, caches.CACHE), DICT_FIELD))[ITEMS]
+    parts = {name: value for name, (_, value) in cache.items()}
+    if m.heap.get(parts["table"], ITEMS) or any(parts[name].obj for name in ("hits", "misses")):
+        raise Retrace(("break", m.heap.get(ref, caches.STEP).obj))
+    register = m.made[id(ref)] = m.call(caches.Wrapper, *(m.value(parts[name]) for name in ("function", "maxsize", "typed", "info")))
+    m.store(ref, register, DICT_FIELD, m.heap.get(ref, DICT_FIELD))
+    return register
 
 
 @builder(types.CellType)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -231,6 +232,8 @@ class Materializer:
             if step is not None:
                 raise Retrace(("break", step))
             cls = BaseException
+        if issubclass(cls, functools.partial):
+            cls = functools.partial
         found = BUILDERS.get(cls)
         if found is not None:
             return found(self, ref)

@@ -1,4 +1,4 @@
-"""Callable objects of C types: partial, itemgetter, attrgetter, methodcaller, and the wrapper of lru_cache."""
+"""Callable objects of C types: partial, itemgetter, attrgetter, methodcaller."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from framejit.core.heap import MISSING
 from framejit.core.path import Path
 from framejit.core.services import Pending, Services
-from framejit.core.value import Const, Number, Pack, Ref, Value
+from framejit.core.value import NONE, Const, Pack, Ref, Value
 from framejit.objects.dict_ import full, new_dict
+from framejit.objects.method import method
 from framejit.objects.model import Model, model
 from framejit.objects.rebuild import REBUILDERS
 from framejit.reasons import R
@@ -19,9 +21,11 @@ from framejit.reasons import R
 FUNC, ARGS, KEYWORDS = (vars(functools.partial)[name] for name in ("func", "args", "keywords"))
 
 
-def make_partial(function: Any, args: Any, keywords: Any) -> Any:
-    """The real partial object."""
-    return functools.partial(function, *args, **keywords)
+def make_partial(function: Any, args: Any, keywords: Any, cls: Any = functools.partial) -> Any:
+    """A real partial in this state: its keywords are this very dict."""
+    made = cls.__new__(cls, function)
+    functools.partial.__setstate__(made, (function, args, keywords, None))  # type: ignore[attr-defined]
+    return made
 
 
 REBUILDERS[functools.partial] = lambda get: (make_partial, [get(FUNC), get(ARGS), get(KEYWORDS)])
@@ -39,6 +43,15 @@ class PartialModel(Model):
         s.trace.remember(real, ref)
         return ref
 
+    def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
+        return new_partial(s, cls, args, kwargs)
+
+    def initialise(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> bool:
+        return True
+
+    def set_attribute(self, s: Services, v: Value, name: str, found: Any, new: Value | None) -> bool:
+        return s.raise_error(AttributeError, "readonly attribute") if found in (FUNC, ARGS, KEYWORDS) else False
+
     def call(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | Pending:
         first, keywords = s.unpack(s.getattr(v, "args")), s.force(s.getattr(v, "keywords"))
         assert isinstance(keywords, Ref)
@@ -49,13 +62,15 @@ class PartialModel(Model):
         return v
 
 
-def new_partial(s: Services, args: list[Value], kwargs: dict[str, Value], cls: type = functools.partial) -> Value:
-    """`partial(function, *args, **kwargs)`; a partial of a partial is flattened."""
+def new_partial(s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """`partial(function, *args, **kwargs)`; a partial of a partial without attributes of its own is flattened."""
     if not args:
         return s.raise_error(TypeError, "type 'partial' takes at least one argument")
     function, first = s.force(args[0]), args[1:]
+    if not _is_callable(s, function):
+        return s.raise_error(TypeError, "the first argument must be callable")
     given: list[tuple[Value, Value]] = []
-    if isinstance(function, Ref) and function.cls is functools.partial and cls is functools.partial:
+    if _is_plain_partial(s, function):
         keywords = s.force(s.getattr(function, "keywords"))
         assert isinstance(keywords, Ref)
         given = list(full(s, keywords).values())
@@ -63,6 +78,46 @@ def new_partial(s: Services, args: list[Value], kwargs: dict[str, Value], cls: t
         function = s.getattr(function, "func")
     given += [(Const(name), value) for name, value in kwargs.items()]
     return s.heap.new(cls, {FUNC: function, ARGS: Pack(tuple, tuple(first)), KEYWORDS: new_dict(s, given)})
+
+
+def _is_callable(s: Services, v: Value) -> bool:
+    return callable(v.obj) if isinstance(v, Const) else s.type_lookup(v.cls, "__call__") is not MISSING
+
+
+def _is_plain_partial(s: Services, v: Value) -> bool:
+    if not isinstance(v, Ref) or not issubclass(v.cls, functools.partial):
+        return False
+    if s.type_lookup(v.cls, "__call__") is not functools.partial.__call__:
+        return False
+    namespace = s.heap.get(v, ("dict",))
+    return namespace is None or not full(s, namespace)
+
+
+@method(functools.partial.__reduce__)
+def reduce(s: Services, self: Value) -> Value:
+    parts = [s.getattr(self, name) for name in ("func", "args", "keywords")]
+    namespace = s.dict_of(self)
+    state = Pack(tuple, (*parts, namespace if namespace is not None and full(s, namespace) else NONE))
+    return Pack(tuple, (Const(self.cls), Pack(tuple, (parts[0],)), state))
+
+
+@method(functools.partial.__setstate__, "state /")  # type: ignore[attr-defined]
+def setstate(s: Services, self: Value, state: Value) -> Value:
+    if not isinstance(self, Ref) or self.path is not None:
+        return s.unsupported(R.OPAQUE_CALL, functools.partial, "__setstate__ of one that exists")
+    given = s.force(state)
+    parts = [s.force(part) for part in s.unpack(given)] if issubclass(given.cls, tuple) else []
+    fits = len(parts) == 4 and _is_callable(s, parts[0]) and issubclass(parts[1].cls, tuple)
+    if not fits or not (parts[2].cls is type(None) or issubclass(parts[2].cls, dict)):
+        return s.raise_error(TypeError, "invalid partial state")
+    function, args, keywords, namespace = parts
+    s.heap.set(self, FUNC, function)
+    s.heap.set(self, ARGS, args if args.cls is tuple else Pack(tuple, tuple(s.unpack(args))))
+    if keywords.cls is not dict:
+        keywords = new_dict(s, [] if keywords.cls is type(None) else list(full(s, keywords).values()))  # type: ignore[arg-type]
+    s.heap.set(self, KEYWORDS, keywords)
+    s.heap.set(self, ("dict",), namespace if namespace.cls is not type(None) else new_dict(s))
+    return NONE
 
 
 class ConstantCallable(Model):
@@ -130,31 +185,3 @@ class MethodCallerModel(ConstantCallable):
         name = made.args[0] if isinstance(made, functools.partial) else given[0]
         rest = given if isinstance(made, functools.partial) else given[1:]
         return s.tail_call(s.getattr(args[0], name), [s.wrap(arg) for arg in rest], {k: s.wrap(arg) for k, arg in keywords.items()})
-
-
-@model(type(functools.lru_cache(len)))
-class CachedModel(ConstantCallable):
-    """The wrapper of lru_cache: the function itself is captured, unless its calls can be told from remembered results."""
-
-    __slots__ = ()
-
-    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
-        return None
-
-    def call(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | Pending:
-        for arg in (*args, *kwargs.values()):
-            s.hash(arg)
-        before = s.trace.operators["count"], _written(s)
-        result = s.call(s.getattr(v, "__wrapped__"), args, kwargs)
-        if not _is_plain(result) or (s.trace.operators["count"], _written(s)) != before:
-            return s.unsupported(R.OPAQUE_CALL, v, "a remembered result")
-        return result
-
-
-def _written(s: Services) -> list[tuple[Ref, Any, Value]]:
-    return [(ref, field, s.heap.get(ref, field)) for ref, fields in s.heap.dirty() for field in fields]
-
-
-def _is_plain(v: Value) -> bool:
-    """Whether nobody can tell this value from an equal one made before."""
-    return isinstance(v, (Const, Number)) or (isinstance(v, Pack) and all(map(_is_plain, v.items)))

@@ -30,13 +30,13 @@ class UserKey:
     """Stands for a key whose class defines __hash__ and __eq__ in Python; its hash is known.
 
     A real dict that gets the key hashes it again, which must not be where user code had effects (`acted`) or has read what is
-    other by then; `step` is where it was hashed.
+    other by then; `step` is where it was hashed. `others` are keys of the same hash that user code has told apart from it.
     """
 
-    __slots__ = ("hash", "value", "step", "acted", "reads")
+    __slots__ = ("hash", "value", "step", "acted", "reads", "others")
 
-    def __init__(self, hash_: int, value: Value, step: int, acted: bool, reads: Fields):
-        self.hash, self.value, self.step, self.acted, self.reads = hash_, value, step, acted, reads
+    def __init__(self, hash_: int, value: Value, step: int, acted: bool, reads: Fields, others: Sequence[Any]):
+        self.hash, self.value, self.step, self.acted, self.reads, self.others = hash_, value, step, acted, reads, others
 
     def again(self, heap: Heap) -> bool:
         """Whether a real dict can hash the key: what the effects of the region write is not there yet."""
@@ -50,6 +50,8 @@ class UserKey:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
+        if any(one is other for one in self.others) or (isinstance(other, UserKey) and any(one is self for one in other.others)):
+            return False
         raise Unsupported(R.OPAQUE_OPERATION, self.value, "comparison of hash keys by user code")
 
 
@@ -75,13 +77,14 @@ def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | No
     mark, tables, step = s.trace.trail.mark(), s.heap.tables(), s.steps  # type: ignore[attr-defined]
     with s.heap.watched() as reads:
         number = s.constant(s.hash(value))
-    collides = False
+    others = []
     for name, (key, _) in (among or {}).items():
         same_hash = name.hash == number if isinstance(name, UserKey) else not isinstance(name, Value) and hash(name) == number
         if same_hash and same_or_equal(s, key, value):
             return name
-        collides = collides or same_hash  # a real dict compares them again
-    return UserKey(number, value, step, collides or s.heap.acted(mark, tables), reads)
+        if same_hash:
+            others.append(name)  # a real dict compares them again
+    return UserKey(number, value, step, bool(others) or s.heap.acted(mark, tables), reads, others)
 
 
 def key_in(s: Services, ref: Value, value: Value) -> Any:

@@ -195,6 +195,8 @@ class FunctionModel(Model):
             return Const(s.heap.get(v, CODE))
         if name == "__globals__":
             return s.heap.get(v, GLOBALS)
+        if name in ("__doc__", "__module__") and (given := s.heap.get(v, (name,))) is not None:
+            return given
         if name == "__doc__":
             consts = s.heap.get(v, CODE).co_consts
             return Const(consts[0] if consts and isinstance(consts[0], str) else None)

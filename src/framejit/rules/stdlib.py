@@ -29,7 +29,7 @@ from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, Const, Node, Number, Pack, Value, bool_const
 from framejit.lib import functools_ as lib_functools
 from framejit.lib import pure as lib_pure
-from framejit.objects import callables, itertools_, number, slice_
+from framejit.objects import callables, itertools_, list_, number, slice_
 from framejit.objects.exact import type_name
 from framejit.objects.fold import FOLDABLE, ConstantModel, fold, run, snapshot, unwrap
 from framejit.objects.model import model
@@ -192,7 +192,7 @@ def dist(s: Services, p: Value, q: Value) -> Value:
 
 @handler(functools.partial)
 def partial(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return callables.new_partial(s, args, kwargs)
+    return callables.new_partial(s, functools.partial, args, kwargs)
 
 
 @takes(functools.reduce, "function iterable initial= /")
@@ -228,10 +228,27 @@ def in_python(target: Any, body: Any) -> None:
         return s.call(Const(body), args, kwargs)
 
 
-for _module, _body in ((heapq, lib_pure.heapq), (bisect, lib_pure.bisect)):
-    for _name, _target in vars(_module).items():
-        if isinstance(_target, types.BuiltinFunctionType) and _target not in HANDLERS:
-            in_python(_target, getattr(_body, _name))
+def _heap_function(target: Any, body: Any, count: int) -> None:
+    @handler(target)
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """As in Python, but for what C says of a wrong heap."""
+        if kwargs or len(args) != count:
+            return wrong_arguments(s, target, args, kwargs)
+        heap = s.force(args[0])
+        if not issubclass(heap.cls, list):
+            which = "argument" if count == 1 else "argument 1"
+            s.raise_error(TypeError, f"{target.__name__}() {which} must be list, not {type_name(heap.cls)}")
+        if ("pop" in target.__name__ or "replace" in target.__name__) and target is not heapq.heappushpop and not list_.items(s, heap):
+            s.raise_error(IndexError, "index out of range")
+        return s.call(Const(body), args)
+
+
+for _name, _target in vars(heapq).items():
+    if isinstance(_target, types.BuiltinFunctionType):
+        _heap_function(_target, getattr(lib_pure.heapq, _name), 2 if "push" in _name or "replace" in _name else 1)
+for _name, _target in vars(bisect).items():
+    if isinstance(_target, types.BuiltinFunctionType) and _target not in HANDLERS:
+        in_python(_target, getattr(lib_pure.bisect, _name))
 
 
 # -- itertools --------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,135 @@
+"""The wrapper that lru_cache makes: one born in the capture keeps its results there; one that exists is called again at the exit."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Sequence
+from typing import Any
+
+from framejit.core.services import Pending, Services
+from framejit.core.value import Const, Number, Pack, Ref, Value
+from framejit.lib import functools_ as lib
+from framejit.objects.callables import ConstantCallable
+from framejit.objects.dict_ import new_dict
+from framejit.objects.method import method
+from framejit.objects.model import model
+from framejit.objects.rebuild import WRITERS
+from framejit.objects.type_ import call_class, new_instance
+from framejit.reasons import R
+from framejit.rules.registry import handler
+
+Wrapper: Any = functools._lru_cache_wrapper
+CACHE, STEP = ("cache",), ("step",)
+CALLS = ("remembered",)
+WRITERS[CALLS] = lambda calls: (lib.call_again, [calls])
+
+
+@model(Wrapper)
+class CachedModel(ConstantCallable):
+    """Of a wrapper that exists the function itself is captured, unless its calls can be told from remembered results."""
+
+    __slots__ = ()
+
+    def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
+        if len(args) != 4 or kwargs:
+            return None
+        size = s.force(args[1])
+        if size.cls not in (int, type(None)) and not isinstance(size, Number):
+            return s.raise_error(TypeError, "maxsize should be integer or None")
+        if isinstance(size, Const) and size.obj is not None and size.obj < 0:
+            size = Const(0)
+        cache = s.call(Const(lib.Cache), [args[0], size, *args[2:]])
+        return new_instance(s, cls, {CACHE: cache, STEP: Const(s.steps)})  # type: ignore[attr-defined]
+
+    def initialise(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> bool:
+        return True
+
+    def hash_key(self, s: Services, v: Value) -> Any:
+        return v if isinstance(v, Ref) else super().hash_key(s, v)
+
+    def truth(self, s: Services, v: Value) -> bool | None:
+        return True
+
+    def call(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | Pending:
+        if isinstance(v, Ref):
+            given = new_dict(s, [(Const(name), value) for name, value in kwargs.items()])
+            return s.call(Const(lib.cached_call), [cache_of(s, v), Pack(tuple, tuple(args)), given])
+        for arg in (*args, *kwargs.values()):
+            if _is_hashed_by_code(s, arg):
+                return s.unsupported(R.OPAQUE_CALL, v, "an argument is hashed by code")
+            s.hash(arg)
+        before = s.trace.operators["count"], _written(s)
+        result = s.call(s.getattr(v, "__wrapped__"), args, kwargs)
+        if not _is_plain(result) or (s.trace.operators["count"], _written(s)) != before:
+            return s.unsupported(R.OPAQUE_CALL, v, "a remembered result")
+        _remember(s, v, args, kwargs)
+        return result
+
+
+def _remember(s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> None:
+    """Have the real wrapper called at the exit, so that it counts and remembers as it would have."""
+    ref = s.trace.cache.get(CALLS)
+    if ref is None:
+        path = s.trace.roots.const(lib.call_again)
+        ref = s.trace.cache[CALLS] = Ref(type(lib.call_again), path, lib.call_again)
+    calls = s.heap.get(ref, CALLS)
+    given = new_dict(s, [(Const(name), value) for name, value in kwargs.items()])
+    one = Pack(tuple, (v, Pack(tuple, tuple(args)), given))
+    s.heap.set(ref, CALLS, Pack(tuple, (*(calls.items if calls is not None else ()), one)))
+
+
+def cache_of(s: Services, v: Value) -> Value:
+    """The cache of a wrapper that was born in the capture."""
+    v = s.force(v)
+    return s.heap.get(v, CACHE) if isinstance(v, Ref) else s.unsupported(R.OPAQUE_CALL, v, "the cache of a function that exists")
+
+
+@method(Wrapper.cache_info)
+def cache_info(s: Services, self: Value) -> Value:
+    return s.call(Const(lib.cache_info), [cache_of(s, self)])
+
+
+@method(Wrapper.cache_clear)
+def cache_clear(s: Services, self: Value) -> Value:
+    return s.call(Const(lib.cache_clear), [cache_of(s, self)])
+
+
+@method(Wrapper.__copy__)
+def copy(s: Services, self: Value) -> Value:
+    return self
+
+
+@method(Wrapper.__deepcopy__, "memo /")
+def deepcopy(s: Services, self: Value, memo: Value) -> Value:
+    return self
+
+
+@method(Wrapper.__reduce__)
+def reduce(s: Services, self: Value) -> Value:
+    return s.getattr(self, "__qualname__")
+
+
+def _written(s: Services) -> list[tuple[Ref, Any, Value]]:
+    return [(ref, field, s.heap.get(ref, field)) for ref, fields in s.heap.dirty() for field in fields if field is not CALLS]
+
+
+def _is_plain(v: Value) -> bool:
+    """Whether nobody can tell this value from an equal one made before."""
+    return isinstance(v, (Const, Number)) or (isinstance(v, Pack) and all(map(_is_plain, v.items)))
+
+
+
+@handler(lib.CacheKey)
+def cache_key(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The key itself, unless code of the user's hashes it: that runs once."""
+    if not _is_hashed_by_code(s, args[0]):
+        return args[0]
+    return s.finish(call_class(s, Const(lib.CacheKey), args, kwargs))
+
+
+def _is_hashed_by_code(s: Services, key: Value) -> bool:
+    v = s.force(key)
+    if isinstance(v, Pack) and v.cls is tuple:
+        return any(_is_hashed_by_code(s, item) for item in v.items)
+    return isinstance(s.type_lookup(v.cls, "__hash__"), types.FunctionType)
