@@ -20,6 +20,7 @@ from framejit.core.value import Const, Lazy, Node, Null, Number, Pack, Ref, Valu
 from framejit.lower.guards import Head
 from framejit.lower.pack import Instruction, Label, Packer
 from framejit.objects.dict_ import user_keys
+from framejit.objects.exact import defines
 from framejit.objects.exception import raised_at
 from framejit.objects.fold import FOLDABLE, VALUE
 from framejit.objects.rebuild import REBUILDERS, WRITERS, rebuild
@@ -184,8 +185,9 @@ class Materializer:
         self.depth -= 1
         if not self.depth:
             self.depth = 1
-            while self.unfilled:
-                ref = self.unfilled.pop()
+            while self.unfilled:  # what is hashed comes behind what it is hashed by
+                ref = next((one for one in reversed(self.unfilled) if one.cls not in (dict, set)), self.unfilled[-1])
+                self.unfilled.remove(ref)
                 filler = FILLERS[BaseException] if issubclass(ref.cls, BaseException) else Materializer.fill
                 filler(self, ref, self.made[id(ref)])
             self.depth = 0
@@ -209,7 +211,7 @@ class Materializer:
         if issubclass(cls, frozenset):
             return BUILDERS[frozenset](self, pack)
         items = self.tuple_of(pack.items)
-        if hasattr(cls, "n_sequence_fields") or cls is torch.Size:
+        if defines(cls, "n_sequence_fields") or cls is torch.Size:
             return self.call(cls, items)
         if issubclass(cls, tuple):
             return self.call(tuple.__new__, self.const(cls), items)
@@ -346,39 +348,58 @@ class Materializer:
     # -- cycles -------------------------------------------------------------------------------------------------------
 
     def _find_cycles(self, root: Value) -> None:
-        """Choose, for every cycle of virtual objects below `root`, a container that is made before its contents."""
-        trail: list[tuple[Value, Iterator[Value]]] = [(root, iter(self.parts(root)))]
-        open_: dict[int, int] = {id(root): 0}
-        finished: set[int] = set()
-        while trail:
-            value, rest = trail[-1]
-            for part in rest:
-                place = open_.get(id(part))
-                if place is not None:
-                    self._break_cycle([entry for entry, _ in trail[place:]])
-                elif id(part) not in finished and id(part) not in self.made:
-                    open_[id(part)] = len(trail)
-                    trail.append((part, iter(self.parts(part))))
-                    break
-            else:
-                trail.pop()
-                del open_[id(value)]
-                finished.add(id(value))
+        """Choose, for every cycle of virtual objects below `root`, one that is made before its contents."""
+        roots, finished = [root], set[int]()
+        while roots:
+            start = roots.pop()
+            if id(start) in finished or id(start) in self.made:
+                continue
+            trail: list[tuple[Value, Iterator[Value]]] = [(start, iter(self.parts(start)))]
+            open_: dict[int, int] = {id(start): 0}
+            while trail:
+                value, rest = trail[-1]
+                for part in rest:
+                    place = open_.get(id(part))
+                    if self._is_cut(value, part):
+                        roots.append(part)
+                    elif place is not None:
+                        keep = place + self._break_cycle([entry for entry, _ in trail[place:]]) + 1
+                        for entry, _ in trail[keep:]:
+                            del open_[id(entry)]
+                        roots += [entry for entry, _ in trail[keep : keep + 1]] or [part]
+                        del trail[keep:]
+                        break
+                    elif id(part) not in finished and id(part) not in self.made:
+                        open_[id(part)] = len(trail)
+                        trail.append((part, iter(self.parts(part))))
+                        break
+                else:
+                    trail.pop()
+                    del open_[id(value)]
+                    finished.add(id(value))
 
-    def _break_cycle(self, cycle: list[Value]) -> None:
-        if any(value in self.early for value in cycle):
-            return
+    def _is_cut(self, value: Value, part: Value) -> bool:
+        """Whether the object is made first and gets this part at the end."""
+        if not isinstance(value, Ref):
+            return False
+        if value not in self.early:
+            return issubclass(value.cls, BaseException)
+        return value.cls in CONTAINERS or self._is_filled_later(value, part)
+
+    def _break_cycle(self, cycle: list[Value]) -> int:
+        """The place of the object in the cycle that is made first."""
         holders = [(value, part) for value, part in zip(cycle, [*cycle[1:], cycle[0]], strict=True) if isinstance(value, Ref)]
         bare = [value for value, part in holders if self._is_filled_later(value, part)]
         namespaces = [self.heap.get(value, DICT_FIELD) for value in bare]
-        for value, _ in holders:
-            if value.cls in CONTAINERS and value not in namespaces:
-                self.early.add(value)
-                return
-        if not bare:
+        containers = [value for value, _ in holders if value.cls in CONTAINERS and value not in namespaces]
+        if not containers and not bare:
+            steps = [self.trace.classes[value.real].step for value, _ in holders if value.cls is type]
+            if steps:
+                raise Retrace(("break", max(steps)))
             raise NotImplementedError(f"a cycle of {', '.join(value.cls.__qualname__ for value in cycle)}")
-        if not any(issubclass(value.cls, BaseException) for value in bare):  # what exceptions hold is written last in any case
-            self.early.add(bare[0])
+        chosen = (containers or bare)[0]
+        self.early.add(chosen)
+        return cycle.index(chosen)
 
     def _is_filled_later(self, ref: Ref, part: Value) -> bool:
         """Whether the object can be there before this part of it is."""

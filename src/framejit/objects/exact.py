@@ -18,6 +18,11 @@ def type_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__name__}" if in_c and cls.__module__ != "builtins" else cls.__name__
 
 
+def defines(cls: type, name: str) -> bool:
+    """Whether the class or a base has the attribute; a metaclass is not asked."""
+    return any(name in vars(base) for base in cls.__mro__)
+
+
 class ExactModel(Model):
     """A built-in type whose missing slots are known to be missing."""
 

@@ -16,7 +16,7 @@ from framejit.core.path import ATTR, DICT, MEMBER, Path
 from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, Const, Node, Number, Pack, Ref, Value, bool_const
 from framejit.objects.dict_ import delete, lookup, realize_dict, store
-from framejit.objects.exact import type_name
+from framejit.objects.exact import defines, type_name
 from framejit.objects.model import Model, model, model_of
 from framejit.reasons import R
 
@@ -74,7 +74,7 @@ def kind_of(found: Any) -> type:
 def is_data_descriptor(s: Services, found: Any) -> bool:
     """Whether a class attribute goes before the instance dict."""
     kind = kind_of(found)
-    return hasattr(kind, "__set__") or hasattr(kind, "__delete__")
+    return defines(kind, "__set__") or defines(kind, "__delete__")
 
 
 def type_lookup(s: Services, cls: type, name: str) -> Any:

@@ -14,7 +14,7 @@ from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Node, Number, Pack, Ref, Value, bool_const
 from framejit.objects import object_
 from framejit.objects.dict_ import full, hash_key, key_in, store
-from framejit.objects.exact import type_name
+from framejit.objects.exact import defines, type_name
 from framejit.objects.fold import unwrap
 from framejit.objects.model import model_of
 from framejit.objects.object_ import (
@@ -146,7 +146,7 @@ def binary(s: Services, symbol: str, left: Value, right: Value) -> Value:
     left, right = s.force(left), s.force(right)
     operator = symbol[:-1] if symbol.endswith("=") else symbol
     name = BINARY_NAMES[operator]
-    if operator is not symbol:
+    if operator is not symbol and defines(left.cls, f"__i{name}__"):
         result = _operate(s, symbol, left, right, False, f"__i{name}__")
         if result is not None:
             return result

@@ -9,6 +9,7 @@ from typing import Any
 from framejit.core.services import Services
 from framejit.core.value import Const, Ref, Value
 from framejit.objects import function
+from framejit.objects.exact import defines
 from framejit.objects.object_ import PLAIN, StandIn
 from framejit.objects.type_ import HEAP_TYPE
 
@@ -29,7 +30,7 @@ def stand_in(s: Services, value: Value) -> Any:
 
 
 def _has_hooks(cls: type) -> bool:
-    return bool(cls.__flags__ & HEAP_TYPE) and any(hasattr(cls, name) for name in HOOKS)
+    return bool(cls.__flags__ & HEAP_TYPE) and any(defines(cls, name) for name in HOOKS)
 
 
 def _function(s: Services, ref: Ref) -> Any:

@@ -13,7 +13,7 @@ from framejit import _C
 from framejit.core.path import ATTR, Path
 from framejit.core.services import Pending, Services
 from framejit.core.trace import Trace, meta_key
-from framejit.core.value import FALSE, NONE, Const, Node, Number, Pack, Value, bool_const
+from framejit.core.value import FALSE, NONE, Const, Node, Number, Pack, Ref, Value, bool_const
 from framejit.objects.fold import COMPARISONS, OPERATORS, UNARY
 from framejit.objects.model import Model, model
 from framejit.objects.tuple_ import TupleModel, items
@@ -130,7 +130,7 @@ class TensorModel(Model):
 def _is_operand(v: Value) -> bool:
     if isinstance(v, Const):
         return isinstance(v.obj, (int, float, complex))
-    return isinstance(v, (Node, Number))
+    return isinstance(v, (Node, Number)) or (isinstance(v, Ref) and issubclass(v.cls, (int, float)))
 
 
 # -- attributes -----------------------------------------------------------------------------------------------------------

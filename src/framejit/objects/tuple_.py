@@ -11,7 +11,7 @@ from framejit.core.services import Services
 from framejit.core.value import Const, Pack, Value
 from framejit.objects import sequence
 from framejit.objects.dict_ import hash_key
-from framejit.objects.exact import ExactModel
+from framejit.objects.exact import ExactModel, defines
 from framejit.objects.fold import is_foldable
 from framejit.objects.method import method
 from framejit.objects.model import model
@@ -65,7 +65,7 @@ class TupleModel(ExactModel):
         return items(s, v)[place]
 
     def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
-        if len(args) > 1 or kwargs or hasattr(cls, "n_sequence_fields"):
+        if len(args) > 1 or kwargs or defines(cls, "n_sequence_fields"):
             return None
         return make_tuple(s, cls, args[0] if args else None)
 
@@ -137,6 +137,6 @@ def make_tuple(s: Services, cls: type, iterable: Value | None) -> Value:
 @method(tuple.__new__, "iterable= /")
 def tuple_new(s: Services, cls: Value, iterable: Value | None) -> Value:
     kind = s.constant(cls)
-    if hasattr(kind, "n_sequence_fields"):
+    if defines(kind, "n_sequence_fields"):
         s.unsupported(R.OPAQUE_CALL, kind, "a struct sequence")
     return make_tuple(s, kind, iterable)

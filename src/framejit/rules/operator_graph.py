@@ -24,6 +24,7 @@ from framejit.core.errors import Retrace
 from framejit.core.services import Services
 from framejit.core.trace import Trace, meta_key
 from framejit.core.value import NONE, Const, Node, Number, Pack, Ref, Value
+from framejit.objects.fold import unwrap
 from framejit.reasons import R
 from framejit.rules import torch_state
 from framejit.rules.operator_facts import (
@@ -129,10 +130,10 @@ class Operands:
         return obj
 
     def _plain(self, obj: Any) -> Any:
-        if isinstance(obj, (float, int)) and not isinstance(obj, enum.Enum) and self.target not in DATA_OPERATORS:
-            return float(obj) if isinstance(obj, float) else int(obj)
         if isinstance(obj, enum.Enum) and type(obj).__module__.startswith("torch"):
             return obj
+        if isinstance(obj, (float, int)) and self.target not in DATA_OPERATORS:
+            return float.__float__(obj) if isinstance(obj, float) else int.__index__(obj)
         if isinstance(obj, range):
             return list(obj)
         return self.s.unsupported(R.UNSUPPORTED_OPERATOR, obj, f"an argument of type {type(obj).__name__}")
@@ -158,6 +159,9 @@ class Operands:
             names = [self.s.constant(key) for key in self.s.unpack(value)]
             self.key.append((dict, *names))
             return {name: self.convert(self.s.getitem(value, Const(name))) for name in names}
+        plain = unwrap(self.s, value)  # an instance of a user's subclass of a number
+        if isinstance(plain, Const) and isinstance(plain.obj, (float, int)) and self.target not in DATA_OPERATORS:
+            return self.convert(plain)
         return self.s.unsupported(R.UNSUPPORTED_OPERATOR, value, f"an argument of type {value.cls.__name__}")
 
     def _number(self, value: Number) -> Any:
