@@ -88,7 +88,7 @@ def test_wrapped_functions_tell_what_they_wrap(x):
         return inner()
 
     made = functools.wraps(listed)(lambda: 1)
-    return x + 1, outer.__doc__, outer.__name__, outer.__module__, made.__module__, made.__name__, outer.__wrapped__ is inner, made
+    return x + 1, outer.__doc__, outer.__name__, outer.__module__, made.__module__, made.__name__, outer.__wrapped__ is inner, made()
 
 
 class Counting:
