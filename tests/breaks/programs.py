@@ -4,7 +4,6 @@ Each row is a function with its arguments; the body is what the page shows.
 """
 
 import datetime
-import enum
 import struct
 import sys
 from collections.abc import Callable
@@ -68,9 +67,10 @@ def opaque_operation(x, delta):
     return x + (2 * delta).days
 
 
-@example("ATTRIBUTE_OF_OPAQUE", lambda: (torch.ones(2),))
+@example("ATTRIBUTE_OF_OPAQUE")
 def attribute_of_opaque(x):
-    return x + 1, type(x).__dict__
+    squares = (number * number for number in range(3))
+    return x + sum(squares), squares.gi_frame
 
 
 class Settings:
@@ -125,18 +125,23 @@ def import_that_runs(x):
     return x
 
 
+class Meta(type):
+    def mro(cls):
+        return super().mro()
+
+
 @example("BUILD_CLASS")
 def build_class(x):
-    class Local(enum.Enum):
+    class Local(metaclass=Meta):
         K = 3
 
-    return x * Local.K.value
+    return x * Local.K
 
 
 @example("FRAME_INSPECTION")
 def frame_inspection(x):
     y = x + 1
-    return y, sorted(locals())
+    return y, dir(y)
 
 
 def count():

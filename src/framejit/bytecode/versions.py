@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 VERSION: tuple[int, int] = sys.version_info[:2]
 SUPPORTED: tuple[tuple[int, int], ...] = ((3, 11), (3, 12), (3, 13))
 NULL_FIRST: bool = VERSION < (3, 13)  # a NULL stands before its callable, not after it
+FRESH_LOCALS: bool = VERSION >= (3, 13)  # locals() of a function makes a new dict each time
 
 
 class Raw(NamedTuple):

@@ -23,7 +23,7 @@ from framejit.core.where import Where
 from framejit.interp import calls, generators
 from framejit.interp.frame import Frame
 from framejit.interp.unwind import unwind
-from framejit.objects import constants, exception, object_, protocol
+from framejit.objects import constants, exception, frame_, object_, protocol
 from framejit.objects.dict_ import realize_dict
 from framejit.objects.model import model_of
 from framejit.reasons import R
@@ -231,6 +231,10 @@ class Interpreter:
             raise Retrace(("break", self.steps)) from None
         state: FrameState | None = None
         frames = self.frames[len(self.waiting) :]
+        for frame in self.frames:
+            asked = self.trace.cache.get((frame_.LOCALS, frame))
+            if asked is not None:  # CPython would bring that very dict up to date when asked again
+                raise Retrace(("break", asked[1]))
         for frame, callee in zip(frames, [*frames[1:], None], strict=True):
             state = frame.state(state, callee, self.state["handled"] if callee is None else None)
         chain = tuple(Where(frame.real_code, frame.instr.own_pc) for frame in self.frames)

@@ -1,4 +1,4 @@
-"""Frames as sys._getframe gives them: their globals, code and line can be read in the capture; anything else breaks there."""
+"""Frames as sys._getframe gives them: namespaces, code and line can be read in the capture; anything else breaks there."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import sys
 import types
 from typing import Any
 
+from framejit.bytecode.versions import FRESH_LOCALS
+from framejit.core.heap import MISSING
 from framejit.core.services import Services
-from framejit.core.value import NONE, Const, Ref, Value
+from framejit.core.value import NONE, Const, Null, Ref, Value
 from framejit.core.where import Where
+from framejit.objects.dict_ import full
+from framejit.objects.function import cell_get
 from framejit.objects.model import model
 from framejit.objects.object_ import ObjectModel
 from framejit.reasons import R
@@ -16,10 +20,43 @@ from framejit.rules.registry import handler
 
 # The frame and its number from the outermost; the step at which it was asked for.
 FRAME, DEPTH, STEP = ("frame",), ("depth",), ("step",)
+LOCALS = "locals of frames"  # (LOCALS, frame) -> its dict and the step that asked for it first, in the cache of the trace
 
 
 def _frame(s: Services, depth: int) -> Value:
     return s.heap.new(types.FrameType, {DEPTH: depth, FRAME: s.frames[depth], STEP: s.steps})  # type: ignore[attr-defined]
+
+
+def bindings(s: Services, frame: Any) -> tuple[dict[str, Value], set[str]]:
+    """The bound locals of a function's frame, contents of cells included, and the names of those that are not bound."""
+    bound: dict[str, Value] = {}
+    unbound: set[str] = set()
+    for local, value in zip(frame.code.locals, frame.slots):
+        if local.kind != "local" and type(value) is not Null:
+            cell = s.force(value)
+            if isinstance(cell, Ref) and cell.cls is types.CellType:
+                value = cell_get(s, cell)
+        if type(value) is Null or value is MISSING:
+            unbound.add(local.name)
+        else:
+            bound[local.name] = value
+    return bound, unbound
+
+
+def locals_of(s: Services, frame: Any) -> Value:
+    """The namespace of a class body; of a function a dict that `locals()` brings up to date, the same one each time before 3.13."""
+    if frame.names is not None:
+        return frame.names
+    bound, unbound = bindings(s, frame)
+    known = s.trace.cache.get((LOCALS, frame))
+    if known is None or FRESH_LOCALS:
+        ref = s.heap.new(dict, {s.heap.ITEMS: {}})
+        s.trace.trail.put(s.trace.cache, (LOCALS, frame), (ref, s.steps))  # type: ignore[attr-defined]
+    else:
+        ref = known[0]
+    kept = {name: entry for name, entry in full(s, ref).items() if name not in unbound}
+    s.heap.set(ref, s.heap.ITEMS, {**kept, **{name: (Const(name), value) for name, value in bound.items()}})
+    return ref
 
 
 @handler(sys._getframe)
@@ -48,6 +85,8 @@ class FrameModel(ObjectModel):
             return frame.globals
         if name == "f_builtins":
             return frame.builtins
+        if name == "f_locals":
+            return locals_of(s, frame)
         if name == "f_code":
             return Const(frame.real_code)
         if name == "f_lineno":

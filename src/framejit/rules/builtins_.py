@@ -15,6 +15,7 @@ from framejit.objects import (
     dict_,
     dict_methods,
     dict_view,
+    frame_,
     iterator,
     list_,
     number,
@@ -162,7 +163,7 @@ def delattr_(s: Services, v: Value, name: Value) -> Value:
 @positional(0, 1)
 def vars_(s: Services, v: Value | None = None) -> Value:
     if v is None:
-        return s.unsupported(R.FRAME_INSPECTION, vars)
+        return frame_.locals_of(s, s.frames[-1])  # type: ignore[attr-defined]
     v = s.force(v)
     found = s.getattr(v, "__dict__") if isinstance(v, Const) and isinstance(v.obj, type) else s.dict_of(v)
     return s.raise_error(TypeError, "vars() argument must have __dict__ attribute") if found is None else found
@@ -173,7 +174,21 @@ def talks(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return s.unsupported(R.OUTPUT)
 
 
-@handler(locals, dir, __import__)
+@handler(locals)
+@positional(0)
+def locals_(s: Services) -> Value:
+    return frame_.locals_of(s, s.frames[-1])  # type: ignore[attr-defined]
+
+
+@handler(dir)
+@positional(0, 1)
+def dir_(s: Services, v: Value | None = None) -> Value:
+    if v is not None:
+        return s.unsupported(R.FRAME_INSPECTION, v, "dir")
+    return s.call(Const(sorted), [frame_.locals_of(s, s.frames[-1])])  # type: ignore[attr-defined]
+
+
+@handler(__import__)
 def looks_at_frames(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return s.unsupported(R.FRAME_INSPECTION)
 

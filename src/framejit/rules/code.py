@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import opcode
-import types
 import warnings
 from types import CodeType
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from framejit.core.errors import Raised
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Ref, Value
-from framejit.objects import exception
+from framejit.objects import exception, frame_
 from framejit.reasons import R
 from framejit.rules.registry import handler
 
@@ -92,19 +91,8 @@ def _locals(s: Services, frame: Any) -> Value:
     """A copy of the locals of a function for code that reads them."""
     if frame.names is not None:
         return frame.names
-    table: dict[str, Value] = {}
-    for local, value in zip(frame.code.locals, frame.slots):
-        if local.kind != "local":
-            value = s.force(value) if not _is_null(value) else value
-            if isinstance(value, Ref) and value.cls is types.CellType:
-                value = s.call(Const(getattr), [value, Const("cell_contents"), NONE])
-        if not _is_null(value):
-            table[local.name] = value
-    return s.heap.new(dict, {s.heap.ITEMS: {name: (Const(name), value) for name, value in table.items()}})
-
-
-def _is_null(value: Value) -> bool:
-    return type(value).__name__ == "Null"
+    bound, _ = frame_.bindings(s, frame)
+    return s.heap.new(dict, {s.heap.ITEMS: {name: (Const(name), value) for name, value in bound.items()}})
 
 
 def _writes_names(code: CodeType) -> bool:
