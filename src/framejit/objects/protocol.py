@@ -79,8 +79,12 @@ def _class_getitem(s: Services, value: Const, key: Value) -> Value | Pending:
     if found is MISSING:
         return type_error(s, f"type '{value.obj.__name__}' is not subscriptable")
     in_c = isinstance(found, (types.ClassMethodDescriptorType, types.BuiltinFunctionType))
-    if in_c or value.obj.__module__ in ("typing", "collections.abc"):
-        return s.wrap(value.obj[s.constant(key)])
+    if in_c or value.obj.__module__ == "collections.abc":
+        name = s.constant(key)
+        try:
+            return s.wrap(value.obj[name])
+        except TypeError as error:
+            return type_error(s, *error.args)
     return s.tail_call(s.getattr(value, "__class_getitem__"), [key])
 
 

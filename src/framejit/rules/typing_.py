@@ -68,8 +68,8 @@ def _subscription(function: Any) -> Handler:
             return NotImplemented
         try:
             return Const(function(*given))
-        except TypeError as error:
-            return s.raise_error(TypeError, *error.args)
+        except (TypeError, SyntaxError) as error:  # of text that is no expression
+            return s.raise_error(type(error), *error.args)
 
     return subscribe
 
