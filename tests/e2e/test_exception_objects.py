@@ -292,3 +292,28 @@ def test_attributes_of_tuples():
     for _ in range(3):
         result = compiled(torch.ones(2), Pair((1, 2)))
         assert torch.equal(result[0], torch.ones(2) + 3) and result[1:] == (3, 3, {"kept": 3})
+
+
+def fails_twice():
+    try:
+        1 / 0
+    except Exception as error:
+        assert error
+        1 / 0
+        error = None
+
+
+def test_lines_of_frames_that_clean_up():
+    def lines():
+        try:
+            fails_twice()
+        except Exception as error:
+            trace = error.__traceback__
+        found = []
+        while trace:
+            found.append((trace.tb_frame.f_lineno, trace.tb_lineno))
+            trace = trace.tb_next
+        return found[1:]
+
+    with framejit.config.patch(strict=True, capture_without_tensors=True):
+        assert framejit.compile(lines, backend="eager")() == lines()

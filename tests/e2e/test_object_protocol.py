@@ -83,6 +83,7 @@ def test_special_methods_that_are_other_descriptors(x):
 @check()
 def test_receivers_of_c_methods(x):
     seen = [said(set.add), said(set.add, 0), said(list.__len__), said(list.__len__, ()), said(dict.get, [], 1)]
+    seen += [said(set.add.__get__, 0), said(list.__len__.__get__, 0)]
     seen += [said(object.__new__, Clears, 5), said(object.__init__, object(), 5), said(type(iter([]).__next__), 1)]
     return x + 1, [item if isinstance(item, tuple) else 0 for item in seen]
 
@@ -275,3 +276,15 @@ def test_hashes_by_identity_are_those_of_the_real_objects():
 
     _, items, number, nan, other = framejit.compile(program, backend="eager")(torch.ones(2))
     assert hash(items) == number and hash(nan) == other
+
+
+def test_methods_that_need_their_class_are_bound():
+    import re
+
+    def program(x, pattern):
+        found = pattern.search
+        framejit.graph_break()
+        return x + 1, found("ab").span()
+
+    pattern = re.compile("b")
+    assert framejit.compile(program, backend="eager")(torch.ones(2), pattern)[1] == (1, 2)

@@ -34,9 +34,10 @@ def unwind(interp: Interpreter, exception: Value, base: int) -> None:
         frame = frames[-1]
         entry = _handler(frame)
         if entry is not None:
+            place = _raised_at(frame)
             del frame.stack[entry.depth :]
             if entry.lasti:
-                frame.stack.append(Const(frame.instr.own_pc // 2))
+                frame.stack.append(place)
             frame.stack.append(exception)
             frame.index = frame.code.by_pc[entry.target]
             return
@@ -66,6 +67,12 @@ def _dropped(interp: Interpreter, base: int) -> Iterator[Value]:
             yield from frame.slots
         if frame.generator is not None:
             return
+
+
+def _raised_at(frame: Frame) -> Value:
+    """Where the frame says that it raises: an exception raised again after a clean-up is still raised at its old place."""
+    ins = frame.instr
+    return frame.stack[-1 - ins.arg] if ins.op == "RERAISE" and ins.arg else Const(ins.own_pc // 2)
 
 
 def _stays_as_it_is(frame: Frame) -> bool:

@@ -23,7 +23,7 @@ from framejit.objects.dict_ import user_keys
 from framejit.objects.exact import defines
 from framejit.objects.exception import raised_at
 from framejit.objects.fold import FOLDABLE, VALUE
-from framejit.objects.rebuild import REBUILDERS, WRITERS, rebuild
+from framejit.objects.rebuild import MADE_BY, REBUILDERS, WRITERS, rebuild
 
 ITEMS = Heap.ITEMS
 CONTENTS, DICT_FIELD = ("contents",), ("dict",)
@@ -205,7 +205,8 @@ class Materializer:
             return self.new("BUILD_METHOD", *(self.value(item) for item in pack.items))
         if cls in (types.BuiltinMethodType, types.MethodWrapperType):
             descriptor, receiver = pack.items
-            return self.call(descriptor.obj.__get__, self.value(receiver))  # type: ignore[attr-defined]
+            found = descriptor.obj  # type: ignore[attr-defined]
+            return self.call(found.__get__, self.value(receiver), self.const(found.__objclass__))  # CPython needs the class of some
         if cls is super:
             return self.call(super, self.value(pack.items[0]), self.value(pack.items[1]))
         if issubclass(cls, frozenset):
@@ -236,6 +237,9 @@ class Materializer:
             cls = BaseException
         if issubclass(cls, functools.partial):
             cls = functools.partial
+        made_by = self.trace.cache.get((MADE_BY, ref))
+        if made_by is not None:
+            return self.call(made_by[0].obj, *(self.value(arg) for arg in made_by[1:]))
         found = BUILDERS.get(cls)
         if found is not None:
             return found(self, ref)

@@ -7,11 +7,16 @@ from collections.abc import Callable
 
 from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, Const, Pack, Value
+from framejit.objects.exact import type_name
 from framejit.objects.object_ import bind, stood_for
 from framejit.reasons import R
 from framejit.rules.registry import handler
 
-FUNCTIONS = (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+BOUND = {
+    types.FunctionType: types.MethodType, types.MethodDescriptorType: types.BuiltinMethodType,
+    types.WrapperDescriptorType: types.MethodWrapperType,
+}  # fmt: skip
+FUNCTIONS = tuple(BOUND)
 
 
 def _get(kind: type) -> Callable[[Services, list[Value], dict[str, Value]], Value | Pending]:
@@ -22,7 +27,11 @@ def _get(kind: type) -> Callable[[Services, list[Value], dict[str, Value]], Valu
         self, instance, owner = s.force(args[0]), s.force(args[1]), s.force(args[2]) if len(args) > 2 else NONE
         nobody = isinstance(instance, Const) and instance.obj is None
         if kind in FUNCTIONS:
-            cls = types.MethodType if kind is types.FunctionType else types.BuiltinMethodType
+            cls = BOUND[kind]
+            of_class = getattr(self.obj, "__objclass__", object) if isinstance(self, Const) else object
+            if not nobody and of_class not in instance.cls.__mro__:
+                names = f"'{self.obj.__name__}' for '{type_name(of_class)}' objects"  # type: ignore[attr-defined]
+                return s.raise_error(TypeError, f"descriptor {names} doesn't apply to a '{type_name(instance.cls)}' object")
             return self if nobody and not (isinstance(owner, Const) and owner.obj is type(None)) else Pack(cls, (self, instance))
         if not isinstance(self, Const):
             return s.unsupported(R.OPAQUE_CALL, kind.__get__, "of an object")  # type: ignore[attr-defined]
@@ -38,5 +47,6 @@ def _get(kind: type) -> Callable[[Services, list[Value], dict[str, Value]], Valu
     return get
 
 
+_kind: type
 for _kind in (*FUNCTIONS, staticmethod, classmethod, property):
-    handler(_kind.__get__)(_get(_kind))
+    handler(_kind.__get__)(_get(_kind))  # type: ignore[attr-defined]

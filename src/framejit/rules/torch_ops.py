@@ -21,6 +21,7 @@ from torch._functorch import eager_transforms, vmap
 from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace, _Ops
 
 from framejit import interop
+from framejit.core.errors import Retrace
 from framejit.core.path import ATTR, DICT_ITEM
 from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Node, Pack, Ref, Value, bool_const
@@ -312,11 +313,16 @@ def call_operator(s: Services, args: list[Value], kwargs: dict[str, Value]) -> V
 
 @handler(_Ops.__getattr__, _OpNamespace.__getattr__, OpOverloadPacket.__getattr__)
 def operator_attribute(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A name that nobody has asked for yet is found and kept by torch: the capture starts over, and finds it kept."""
     owner, name = s.constant(args[0]), s.constant(args[1])
+    kept = name in vars(owner)
     try:
-        return Const(getattr(owner, name))
+        found = getattr(owner, name)
     except AttributeError as error:
         return s.raise_error(AttributeError, *error.args)
+    if not kept and name in vars(owner):
+        raise Retrace(("loaded", f"{owner}.{name}"))
+    return Const(found)
 
 
 def is_operator(obj: Any) -> bool:
