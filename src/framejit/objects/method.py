@@ -8,6 +8,7 @@ from typing import Any
 from framejit.core.services import Pending, Services
 from framejit.core.value import Value
 from framejit.reasons import R
+from framejit.rules.registry import HANDLERS
 
 Handler = Callable[[Services, list[Value], dict[str, Value]], "Value | Pending"]
 
@@ -66,7 +67,7 @@ def method(target: Any, names: str = "") -> Callable[[Callable[..., Any]], Calla
         call.__name__ = function.__name__
         if target in METHODS:
             raise ValueError(f"two handlers for {target!r}")
-        METHODS[target] = call
+        METHODS[target] = HANDLERS[target] = call
         return function
 
     return register
