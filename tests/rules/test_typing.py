@@ -11,6 +11,8 @@ from typing import (
 import torch
 from support import check
 
+import framejit
+
 T = TypeVar("T")
 ALIAS = Dict[str, List[int]]
 
@@ -80,7 +82,34 @@ def test_an_alias_given_is_guarded(x, alias):
     return x + len(get_args(alias)), get_args(alias)[0] is int
 
 
-@check(graphs=1)
+@check(breaks=0)
 def test_type_variables_made_in_the_capture(x):
     S = TypeVar("S", bound=int)
     return x + 1, List[S].__args__[0] is S, List[S] is List[S], S.__bound__, S.__name__
+
+
+@check(breaks=0)
+def test_aliases_of_new_type_variables_leave_the_capture(x):
+    S = TypeVar("S")
+    alias = Dict[str, List[S]]
+    return x + 1, alias.__args__[1].__args__[0].__name__, str(alias), alias is Dict[str, List[S]], alias[int]
+
+
+def test_the_caches_of_typing_know_what_left_the_capture():
+    def function(x):
+        S = TypeVar("S")
+        return x + 1, S, List[S]
+
+    x, variable, alias = framejit.compile(function, backend="eager", fullgraph=True)(torch.ones(2))
+    assert alias is List[variable] and alias.__parameters__ == (variable,)
+
+
+@check(breaks=0)
+def test_a_generic_class_over_a_new_type_variable(x):
+    S = TypeVar("S")
+
+    class Pair(Generic[S]):
+        def __init__(self, a: S, b: S):
+            self.both = a, b
+
+    return x + 1, Pair[int](1, 2).both, Pair.__parameters__ == (S,), get_args(Pair[str]), get_type_hints(Pair.__init__) == {"a": S, "b": S}

@@ -16,6 +16,8 @@ REBUILDERS: dict[type, Rebuild] = {}
 # Fields that a function writes: field -> from its content to the function and what stands behind the object among its arguments.
 WRITERS: dict[Any, Callable[[Any], tuple[Any, list[Value]]]] = {}
 
+MADE_BY = "real calls"  # (MADE_BY, virtual object) -> callable and arguments that make the real one, in the cache of the trace
+
 
 def rebuild(heap: Heap, ref: Ref) -> tuple[Any, list[Value]]:
     """A callable and its arguments, which make the real object in the state of the virtual one."""

@@ -11,10 +11,10 @@ from framejit.core.services import Pending, Services
 from framejit.core.value import Const, Number, Pack, Ref, Value
 from framejit.lib import functools_ as lib
 from framejit.objects.callables import ConstantCallable
-from framejit.objects.dict_ import new_dict
+from framejit.objects.dict_ import hash_key, new_dict
 from framejit.objects.method import method
 from framejit.objects.model import model
-from framejit.objects.rebuild import WRITERS
+from framejit.objects.rebuild import MADE_BY, WRITERS
 from framejit.objects.type_ import call_class, new_instance
 from framejit.reasons import R
 from framejit.rules.registry import handler
@@ -55,6 +55,10 @@ class CachedModel(ConstantCallable):
         if isinstance(v, Ref):
             given = new_dict(s, [(Const(name), value) for name, value in kwargs.items()])
             return s.call(Const(lib.cached_call), [cache_of(s, v), Pack(tuple, tuple(args)), given])
+        if v.obj.__module__ == "typing" and not kwargs:  # type: ignore[attr-defined]
+            names = tuple([_name(s, arg) for arg in args])
+            if _is_new(s, names):
+                return _alias(s, v, args, names)
         for arg in (*args, *kwargs.values()):
             if _is_hashed_by_code(s, arg):
                 return s.unsupported(R.OPAQUE_CALL, v, "an argument is hashed by code")
@@ -65,6 +69,34 @@ class CachedModel(ConstantCallable):
             return s.unsupported(R.OPAQUE_CALL, v, "a remembered result")
         _remember(s, v, args, kwargs)
         return result
+
+
+def _name(s: Services, arg: Value) -> Any:
+    """The hash key of an argument; an alias that the captured code made is known by itself."""
+    arg = s.force(arg)
+    if isinstance(arg, Pack) and arg.cls is tuple:
+        return tuple([_name(s, item) for item in arg.items])
+    return arg if (MADE_BY, arg) in s.trace.cache else hash_key(s, arg)
+
+
+def _is_new(s: Services, name: Any) -> bool:
+    """Whether a hash key stands for an object that was born in the capture, which no cache can know."""
+    if isinstance(name, tuple):
+        return any(_is_new(s, part) for part in name)
+    return name in s.trace.classes if isinstance(name, type) else isinstance(name, Ref) and name.virtual
+
+
+def _alias(s: Services, v: Value, args: Sequence[Value], names: tuple[Any, ...]) -> Value:
+    """What `typing` makes of a new type variable: remembered in the capture, and made by the real wrapper if it leaves it."""
+    key = (CALLS, v.obj, names, tuple([s.force(arg).cls for arg in args]))  # type: ignore[attr-defined]
+    found = s.trace.cache.get(key)
+    if found is None:
+        found = s.force(s.call(s.getattr(v, "__wrapped__"), args))
+        s.trace.trail.put(s.trace.cache, key, found)
+        if isinstance(found, Ref) and found.virtual and (MADE_BY, found) not in s.trace.cache:
+            s.trace.trail.put(s.trace.cache, (MADE_BY, found), (v, *args))
+    _remember(s, v, args, {})
+    return found
 
 
 def _remember(s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> None:
