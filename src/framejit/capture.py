@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import gc
 import importlib
 import inspect
@@ -193,7 +194,7 @@ def miss(view: Any) -> bool:
         options = by_key(view.key)
     except KeyError:
         return False  # the last user of this configuration is gone
-    if config.disable or view.locals is not None or _under_a_mode():
+    if config.disable or view.locals is not None or _under_a_mode() or _are_replaced():
         return False
     with _LOCK:
         return Attempt(view, options).run()
@@ -212,6 +213,19 @@ def reject(code: CodeType, pc: int, key: int, program: Any) -> None:
         emit(Fallback(NO_ID, code, pc, R.REJECTED, detail))
         if config.strict:
             raise InternalError(f"the region of {code.co_qualname} at pc {pc} was rejected: {detail}")
+
+
+OWN_BUILTINS = {name: getattr(builtins, name) for name in (
+    "all", "any", "bool", "bytes", "callable", "dict", "enumerate", "float", "frozenset", "getattr", "hasattr", "hash", "id", "int",
+    "isinstance", "issubclass", "iter", "len", "list", "map", "max", "min", "next", "object", "property", "range", "repr", "reversed",
+    "set", "setattr", "sorted", "str", "sum", "super", "tuple", "type", "vars", "zip",
+)}  # fmt: skip
+
+
+def _are_replaced() -> bool:
+    """Whether the user put something in the place of a builtin that framejit itself is written with."""
+    present = builtins.__dict__
+    return any(present.get(name) is not item for name, item in OWN_BUILTINS.items())
 
 
 def _under_a_mode() -> bool:

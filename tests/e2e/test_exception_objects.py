@@ -317,3 +317,32 @@ def test_lines_of_frames_that_clean_up():
 
     with framejit.config.patch(strict=True, capture_without_tensors=True):
         assert framejit.compile(lines, backend="eager")() == lines()
+
+
+@check()
+def test_exc_info_while_an_exception_is_handled(x):
+    import sys
+
+    seen = [sys.exc_info()]
+    try:
+        raise Odd(3)
+    except Odd as error:
+        kind, value, trace = sys.exc_info()
+        seen += [kind is Odd, value is error, trace is error.__traceback__, sys.exception() is error]
+        del trace
+    return x + 1, seen, sys.exc_info()[1]
+
+
+def group_of_two():
+    inner = Tagged("inner", [ValueError(1), TypeError(2)])
+    inner.__context__ = Odd("context")
+    inner.add_note("note")
+    return ExceptionGroup("outer", [inner, KeyError(3)])
+
+
+@check(lambda: (torch.ones(2), group_of_two()), breaks=0)
+def test_groups_that_exist_are_split(x, group):
+    matched, rest = group.split(ValueError)
+    part = matched.exceptions[0]
+    seen = [repr(matched), repr(rest), part.__notes__, repr(part.__context__), part.__suppress_context__, group.subgroup(OSError)]
+    return x + 1, seen, repr(group.subgroup(lambda item: isinstance(item, KeyError)))

@@ -288,3 +288,24 @@ def test_methods_that_need_their_class_are_bound():
 
     pattern = re.compile("b")
     assert framejit.compile(program, backend="eager")(torch.ones(2), pattern)[1] == (1, 2)
+
+
+def test_nothing_is_captured_while_a_builtin_is_replaced(monkeypatch):
+    import builtins
+
+    calls = []
+
+    def counted(items, real=len):
+        calls.append(1)
+        return real(items)
+
+    def program(x, items):
+        return x + len(items)
+
+    compiled = framejit.compile(program, backend="eager")
+    with monkeypatch.context() as patch:
+        patch.setattr(builtins, "len", counted)
+        result = compiled(torch.ones(2), [1, 2])
+        seen = len(calls)
+    assert torch.equal(result, torch.ones(2) + 2) and seen
+    assert torch.equal(compiled(torch.ones(2), [1]), torch.ones(2) + 1) and len(calls) == seen

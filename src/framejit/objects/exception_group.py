@@ -18,7 +18,7 @@ from framejit.objects.exception import (
     is_exception_class,
     matches,
 )
-from framejit.objects.object_ import type_lookup
+from framejit.objects.object_ import get_descriptor
 from framejit.reasons import R
 
 Matcher = Callable[[Value], bool]
@@ -50,11 +50,10 @@ def split(s: Services, raised: Value, select: Matcher, with_rest: bool = True, d
         return NONE, raised if with_rest else NONE
     if depth > DEEPEST:
         s.unsupported(R.EXCEPTION_OPERATION, raised, "groups nested deeply")
-    if not isinstance(raised, Ref) or raised.path is not None:
-        s.unsupported(R.EXCEPTION_OPERATION, raised, "a group that exists already")
+    assert isinstance(raised, Ref)
     selected: list[Value] = []
     others: list[Value] = []
-    for member in s.heap.get(raised, EXCEPTIONS).items:
+    for member in s.unpack(_field(s, raised, EXCEPTIONS, "exceptions")):
         for part, found in zip(split(s, member, select, with_rest, depth + 1), (selected, others), strict=True):
             if part is not NONE:
                 found.append(part)
@@ -70,14 +69,25 @@ def _subset(s: Services, group: Ref, members: list[Value]) -> Value:
         s.raise_error(TypeError, "derive must return an instance of BaseExceptionGroup")
     if not isinstance(derived, Ref) or derived.path is not None:
         s.unsupported(R.EXCEPTION_OPERATION, derived, "derive gives a group that exists already")
-    fields = (TRACEBACK, CONTEXT, CAUSE) if s.heap.get(group, TRACEBACK) is not NONE else (CONTEXT, CAUSE)
-    for field in fields:
-        s.heap.set(derived, field, s.heap.get(group, field))
-    s.heap.set(derived, SUPPRESS, s.heap.get(group, SUPPRESS) if s.heap.get(group, CAUSE) is NONE else TRUE)
+    for field, name in ((TRACEBACK, "__traceback__"), (CONTEXT, "__context__"), (CAUSE, "__cause__")):
+        found = _field(s, group, field, name)
+        if field is not TRACEBACK or found is not NONE:
+            s.heap.set(derived, field, found)
+    s.heap.set(derived, SUPPRESS, TRUE)
     notes = s.force(s.call(Const(getattr), [group, Const("__notes__"), NONE]))
     if notes.cls is not type(None) and not issubclass(notes.cls, dict) and s.type_lookup(notes.cls, "__getitem__") is not MISSING:
         s.setattr(derived, "__notes__", s.heap.new(list, {s.heap.ITEMS: tuple(s.listed(notes))}))
     return derived
+
+
+def _field(s: Services, group: Ref, field: tuple[str], name: str) -> Value:
+    """What C code finds in a group, whatever its class makes of the attribute."""
+    if group.path is None:
+        found: Value = s.heap.get(group, field)
+        return found
+    descriptor = vars(BaseExceptionGroup if field is EXCEPTIONS else BaseException)[name]
+    found = s.force(s.finish(get_descriptor(s, group, name, descriptor)))
+    return NONE if found.cls is type(None) else found
 
 
 def except_star(s: Services, raised: Value, kind: Value) -> tuple[Value, Value]:
@@ -124,6 +134,3 @@ def _leaves(s: Services, value: Value) -> list[Value]:
     if not is_group(value):
         return [value]
     return [leaf for member in s.unpack(s.getattr(value, "exceptions")) for leaf in _leaves(s, member)]
-
-
-__all__ = ["type_lookup"]

@@ -29,7 +29,7 @@ from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, Const, Node, Number, Pack, Value, bool_const
 from framejit.lib import functools_ as lib_functools
 from framejit.lib import pure as lib_pure
-from framejit.objects import callables, itertools_, list_, number, slice_
+from framejit.objects import callables, exception, itertools_, list_, number, slice_
 from framejit.objects.exact import type_name
 from framejit.objects.fold import FOLDABLE, ConstantModel, fold, run, snapshot, unwrap
 from framejit.objects.model import model
@@ -477,9 +477,9 @@ def get_ident(s: Services) -> Value:
 @takes(sys.exc_info, "")
 def exc_info(s: Services) -> Value:
     handled = s.force(s.state["handled"])  # type: ignore[attr-defined]
-    if not isinstance(handled, Const) or handled.obj is not None:
-        s.unsupported(R.EXCEPTION_OPERATION, handled, "sys.exc_info() while an exception is handled")
-    return Pack(tuple, (NONE, NONE, NONE))
+    if isinstance(handled, Const) and handled.obj is None:
+        return Pack(tuple, (NONE, NONE, NONE))
+    return Pack(tuple, (Const(handled.cls), handled, exception.traceback_of(s, handled)))
 
 
 @takes(os.fspath, "path")
