@@ -156,6 +156,7 @@ def record_of(code: CodeType) -> Record:
 def start() -> None:
     """Take over the C core's questions; called once, by the lazy loader."""
     interop.hide(classify, reject, miss)
+    Trace()  # the first one has torch look for modules, and what is raised in that keeps the frames that wait
     _C.set_tensor_types((torch.Tensor, torch.nn.Module))
     _C.set_rng_hooks(replay.save_generators, replay.restore_generators)
     _C.set_classify(classify)
@@ -364,14 +365,20 @@ class Attempt:
         return step
 
     def _once(self, decisions: frozenset[Any]) -> bool:
-        began = time.perf_counter()
-        self.backend_seconds = 0.0
         view = self.view
         handled = view.handled
         interpreter = Interpreter(Start(
             self.code, view.func, self.pc, view.slots, view.globals, view.builtins, _C.NULL, handled, self.options, decisions,
             None if len(self.record.alive(self.pc, self.key)) >= CALLER_VARIANTS else waiting(view),
         ))  # fmt: skip
+        try:
+            return self._region(interpreter)
+        finally:
+            interpreter.trace.trail.log.clear()  # what undoes a step refers to the trace: the frame's objects would outlive it
+
+    def _region(self, interpreter: Interpreter) -> bool:
+        began = time.perf_counter()
+        self.backend_seconds = 0.0
         with _uncollected():
             leave = interpreter.run()
         self.steps = interpreter.steps

@@ -148,3 +148,37 @@ def test_intermediates_die_when_eager_frees_them():
     for _ in range(3):
         assert torch.equal(compiled(torch.zeros(1), Witness), torch.ones(1))
         assert Witness.alive == 0
+
+
+class Noted:
+    def __init__(self, log):
+        self.log, self.k = log, 2
+
+    def __del__(self):
+        self.log.append("gone")
+
+
+def dropping(x, noted, calls):
+    y = (x + noted.k).sin()
+    caught = None
+    try:
+        y.view(3, 3)
+    except RuntimeError as error:
+        caught = type(error).__name__
+    (calls.append(1) for _ in [0]).close()
+    return y * 2, caught
+
+
+def test_captures_leave_no_cycles():
+    framejit.reset()
+    compiled = framejit.compile(dropping, backend="eager")
+    log, calls = [], []
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            compiled(torch.ones(4), Noted(log), calls)
+            log.append("back")
+    finally:
+        gc.enable()
+    assert log == ["gone", "back"] * 3

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from fuzz import classes, containers, functions
+from fuzz import classes, containers, functions, library, tensors
 from fuzz.expressions import LITERALS, Expressions
 from fuzz.scope import Scope, Source, indent
 from fuzz.statements import KINDS, Statements
 
-assert containers and functions  # imported for their rows
+assert containers and functions and tensors  # imported for their rows
 PRELUDE = """
-import bisect, collections, contextlib, dataclasses, functools, itertools, math, operator, random
+import abc, bisect, collections, contextlib, copy, dataclasses, enum, functools, itertools, math, operator, random, statistics, string, textwrap
 import torch
 LOG, KEPT = [], []
 G_INT, G_LIST, G_DICT = 3, [1, 2], {"a": 1}
@@ -196,7 +196,7 @@ def _program(source: Source) -> str:
     parameters = ", ".join([*(name for name, _ in PARAMETERS), "obj"])
     lines += [f"def main({parameters}):", *indent(body)]
     grad = source.chance(0.15)
-    return PRELUDE + "\n".join(lines) + "\n" + MAKE.replace("{cls}", names[0]).replace("{grad}", str(grad))
+    return PRELUDE + library.PRELUDE + "\n".join(lines) + "\n" + MAKE.replace("{cls}", names[0]).replace("{grad}", str(grad))
 
 
 def _kept_going(gen: Statements, scope: Scope) -> list[str]:
