@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import itertools
-import traceback
 import types
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -162,10 +162,33 @@ def _(out: Describer, path: str, value: Any) -> None:
 @row(BaseException)
 def _(out: Describer, path: str, value: Any) -> None:
     out.value(f"{path}.args", value.args)
-    lines = [(entry.name, entry.lineno) for entry in traceback.extract_tb(value.__traceback__) if entry.filename == FILE]
+    lines = [(code.co_name, line) for code, line in _positions(value) if code.co_filename == FILE]
     out.lines.append(f"{path}: traceback {lines}")
     for name in ("__cause__", "__context__", "__suppress_context__"):
         out.value(f"{path}.{name}", getattr(value, name))
+
+
+def _positions(error: BaseException) -> Iterator[tuple[types.CodeType, int]]:
+    """Where the frames of a traceback stand; one that read an unbound local stands at that instruction.
+
+    CPython gives the one in front of it once it has made one of the two, which it does after a few calls.
+    """
+    trace = error.__traceback__
+    while trace is not None:
+        code, line, following = trace.tb_frame.f_code, trace.tb_lineno, trace.tb_next
+        if following is None and isinstance(error, UnboundLocalError):
+            at = list(dis.get_instructions(code))
+            place = next((place for place, ins in enumerate(at) if ins.offset == trace.tb_lasti), 0)
+            pair = [(ins.opname, ins.argval) for ins in at[place : place + 2]]
+            if len(pair) == 2 and pair[0] != ("LOAD_FAST", _unbound(error)) and pair[1] == ("LOAD_FAST", _unbound(error)):
+                line = next((entry[2] for entry in code.co_lines() if entry[0] <= at[place + 1].offset < entry[1]), line) or line
+        yield code, line
+        trace = following
+
+
+def _unbound(error: UnboundLocalError) -> str:
+    """The name of the variable."""
+    return str(error).split("'")[1] if "'" in str(error) else ""
 
 
 @row(types.GeneratorType)
