@@ -29,6 +29,7 @@ from framejit import _C, crash, dynamic, files, interop, interp, objects, replay
 from framejit.backends.build import compile_graph
 from framejit.bytecode.decode import decode
 from framejit.config import config
+from framejit.core import classes
 from framejit.core.errors import BackendError, CaptureError, InternalError, Retrace
 from framejit.core.guard import Guard
 from framejit.core.options import CompileOptions, by_key
@@ -374,6 +375,7 @@ class Attempt:
         try:
             return self._region(interpreter)
         finally:
+            classes.forget(interpreter.trace.cache.get("stand_ins", []))
             interpreter.trace.trail.log.clear()  # what undoes a step refers to the trace: the frame's objects would outlive it
 
     def _region(self, interpreter: Interpreter) -> bool:

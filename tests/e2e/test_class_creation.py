@@ -361,3 +361,83 @@ def test_escaping_classes_are_made_without_running_hooks_again():
     finally:
         unsubscribe()
     assert not events, [str(event) for event in events]
+
+
+@check()
+def test_abstract_checks_of_captured_classes(x):
+    log = []
+
+    class Sized(abc.ABC):
+        @classmethod
+        def __subclasshook__(cls, other):
+            log.append(other.__name__)
+            if cls is Sized:
+                return any("size" in vars(base) for base in other.__mro__) or NotImplemented
+            return NotImplemented
+
+    class Has:
+        size = 3
+
+    class Not:
+        pass
+
+    class Later:
+        pass
+
+    class Other(abc.ABC):
+        pass
+
+    Other.register(Later)
+    facts = [issubclass(Has, Sized), isinstance(Not(), Sized), isinstance(Has(), Sized), issubclass(Later, Other), isinstance(Not(), Other)]
+    return x + 1, facts, log, isinstance(Later(), (Sized, Other))
+
+
+@check()
+def test_dir_and_mro(x):
+    class A:
+        one = 1
+
+    class B(A):
+        def __init__(self):
+            self.two = 2
+
+        @property
+        def three(self):
+            return 3
+
+    class C(B):
+        def __dir__(self):
+            return ["z", "a"]
+
+    return x + 1, dir(B()), dir(B), dir(C()), [cls.__name__ for cls in B.mro()], [cls.__name__ for cls in A.__subclasses__()], sorted(vars(A))
+
+
+def test_stand_ins_are_nobodys_subclasses():
+    import torch
+
+    import framejit
+
+    class Base:
+        pass
+
+    def make(x):
+        class Made(Base):
+            pass
+
+        return Made().__class__.__name__, x + 1
+
+    compiled = framejit.compile(make, backend="eager")
+    for _ in range(2):
+        assert compiled(torch.ones(2))[0] == "Made"
+        assert Base.__subclasses__() == []
+
+
+@check()
+def test_a_metaclass_whose_call_is_a_class(x):
+    class Meta(type):
+        __call__ = dict
+
+    class C(metaclass=Meta):
+        pass
+
+    return x + 1, C(a=2)

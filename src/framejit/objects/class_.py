@@ -7,34 +7,18 @@ of the run.
 
 from __future__ import annotations
 
-import abc
 import builtins
 import types
 from typing import Any
 
-from framejit.core.errors import Raised
 from framejit.core.heap import MISSING
 from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, Const, Pack, Ref, Value
-from framejit.objects.class_model import act, write
+from framejit.objects.abstract import attribute
 from framejit.objects.class_new import winner
-from framejit.objects.object_ import PLAIN
-from framejit.objects.own_dict import own_names
 from framejit.objects.stand_in import made_of, stand_in
 from framejit.reasons import R
 from framejit.rules.registry import handler
-
-ABC_INIT = vars(abc)["_abc_init"]
-
-
-def attribute(s: Services, value: Value, name: str) -> Value | None:
-    """The attribute, None where there is none."""
-    try:
-        return s.getattr(value, name)
-    except Raised as raised:
-        if not issubclass(s.exception_type(raised.value), AttributeError):
-            raise
-        return None
 
 
 @handler(builtins.__build_class__)
@@ -98,41 +82,6 @@ def _check_cell(s: Services, cell: Ref, cls: Const, name: Value) -> None:
         s.raise_error(RuntimeError, text)
     elif not s.is_same(found, cls):
         s.raise_error(TypeError, f"__class__ set to {s.constant(found)!r} defining {s.constant(name)!r} as {cls.obj!r}")
-
-
-# -- abstract base classes --------------------------------------------------------------------------------------------
-
-
-@handler(ABC_INIT)
-def abc_init(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """What `ABCMeta.__new__` ends in: the abstract methods are found symbolically."""
-    cls = s.force(args[0])
-    if not isinstance(cls, Const) or cls.obj not in s.trace.classes:
-        return s.unsupported(R.OPAQUE_CALL, ABC_INIT)
-    names: dict[str, None] = {}
-    for name, value in own_names(s, cls):
-        if _is_abstract(s, value):
-            names[name] = None
-    for base in cls.obj.__bases__:
-        for name in getattr(base, "__abstractmethods__", ()):
-            inherited = attribute(s, cls, name)
-            if inherited is not None and _is_abstract(s, inherited):
-                names[name] = None
-    act(s, cls, ABC_INIT)
-    write(s, cls, "__abstractmethods__", s.wrap(frozenset(names)))
-    return NONE
-
-
-def _is_abstract(s: Services, value: Value) -> bool:
-    value = s.force(value)
-    if isinstance(value, Const):
-        if isinstance(value.obj, PLAIN):
-            return False
-        known = s.trace.wrappers.get(id(value.obj))
-        if known is not None:
-            return any(_is_abstract(s, part) for part in (*known[2], *known[3].values()))
-    found = attribute(s, value, "__isabstractmethod__")
-    return found is not None and s.truth(found)
 
 
 # -- staticmethod, classmethod, property ------------------------------------------------------------------------------

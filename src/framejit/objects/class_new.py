@@ -6,7 +6,7 @@ import types
 from typing import Any
 
 from framejit.core import classes
-from framejit.core.classes import ClassRecipe, make_stand_in, own_attribute
+from framejit.core.classes import ClassRecipe, Misfit, make_stand_in, own_attribute
 from framejit.core.errors import Raised
 from framejit.core.heap import MISSING
 from framejit.core.services import Pending, Services
@@ -107,6 +107,9 @@ class Creation:
             cls, shield = make_stand_in(meta, self.name.obj, tuple(self.real_bases), real)
         except (TypeError, ValueError) as error:
             return s.raise_error(type(error), *error.args)
+        except Misfit:
+            return s.unsupported(R.BUILD_CLASS, None, "the layout of a base with __init_subclass__")
+        s.trace.cache.setdefault("stand_ins", []).append(cls)
         made = self._record(cls, shield, real, [self._at_creation(key, value) for key, value in namespace])
         if cell is not None:
             s.heap.set(cell, function.CONTENTS, made)

@@ -336,6 +336,10 @@ class BuiltinModel(Model):
         return s.wrap(getattr(s.constant(v.items[0]), name)) if name in ("__name__", "__qualname__", "__doc__") else None
 
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+        if symbol in ("==", "!=") and isinstance(v, Const) and isinstance(other, Const) and type(other.obj) is type(v.obj):
+            receiver = getattr(v.obj, "__self__", None)
+            if receiver is None or isinstance(receiver, (type, types.ModuleType)):
+                return bool_const((v.obj == other.obj) is (symbol == "=="))
         return _compare_parts(s, symbol, v, other)
 
     def hash_key(self, s: Services, v: Value) -> Any:

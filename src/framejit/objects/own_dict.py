@@ -51,12 +51,17 @@ def own_attribute(s: Services, v: Const, name: str) -> Value | None:
     return stood_for(s, found)
 
 
+def names_of(s: Services, cls: type) -> tuple[str, ...]:
+    """The names in the dict of a class, in order."""
+    names = tuple(vars(cls))
+    if _may_change(s, cls):
+        s.guard(s.trace.roots.const(cls), "PY", OwnNames(names))
+    return names
+
+
 def own_names(s: Services, v: Const) -> Iterator[tuple[str, Value]]:
     """Names and values of the dict of a class, in order."""
-    names = tuple(vars(v.obj))
-    if _may_change(s, v.obj):
-        s.guard(v.path or s.trace.roots.const(v.obj), "PY", OwnNames(names))
-    for name in names:
+    for name in names_of(s, v.obj):
         found = own_attribute(s, v, name)
         assert found is not None
         yield name, found

@@ -37,8 +37,8 @@ def call_class(s: Services, target: Const, args: list[Value], kwargs: dict[str, 
         return _enum_member(s, cls, args)
     if not plain and meta is not type and meta is not abc.ABCMeta:
         custom = s.type_lookup(meta, "__call__")
-        if isinstance(custom, types.FunctionType):
-            return s.tail_call(Const(custom, s.trace.roots.const(custom)), [target, *args], kwargs)
+        if custom is not type.__dict__["__call__"]:
+            return s.tail_call(bind(s, s.trace.roots.const(custom), custom, target), args, kwargs)
     new = s.type_lookup(cls, "__new__")
     if isinstance(new, staticmethod):
         new = new.__func__
@@ -275,7 +275,12 @@ def _check(s: Services, cls: type, hook: str, value: Value, of: type) -> bool:
     return s.truth(s.call(bind(s, s.trace.roots.const(found), found, Const(cls)), [value]))
 
 
+ABC_CHECK = vars(abc)["_abc_subclasscheck"]
+
+
 def _trusted_check(s: Services, cls: type, of: type) -> bool:
+    if s.trace.classes and isinstance(cls, abc.ABCMeta):
+        return s.truth(s.finish(HANDLERS[ABC_CHECK](s, [Const(cls), Const(of)], {})))
     try:
         return issubclass(of, cls)
     except Exception as error:  # noqa: BLE001 - hooks written in Python may raise anything

@@ -180,14 +180,6 @@ def locals_(s: Services) -> Value:
     return frame_.locals_of(s, s.frames[-1])  # type: ignore[attr-defined]
 
 
-@handler(dir)
-@positional(0, 1)
-def dir_(s: Services, v: Value | None = None) -> Value:
-    if v is not None:
-        return s.unsupported(R.FRAME_INSPECTION, v, "dir")
-    return s.call(Const(sorted), [frame_.locals_of(s, s.frames[-1])])  # type: ignore[attr-defined]
-
-
 @handler(__import__)
 def looks_at_frames(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return s.unsupported(R.FRAME_INSPECTION)
