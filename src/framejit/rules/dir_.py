@@ -1,11 +1,12 @@
-"""dir() of objects and classes."""
+"""dir() of objects, classes and modules."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import ModuleType
 
 from framejit.core.services import Services
-from framejit.core.value import Const, Ref, Value
+from framejit.core.value import NONE, Const, Ref, Value
 from framejit.objects import frame_
 from framejit.objects.abstract import attribute
 from framejit.objects.dict_ import full
@@ -57,3 +58,11 @@ def object_dir(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Valu
 def type_dir(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The names of a class and its bases."""
     return s.wrap(list(dict.fromkeys(_merged(s, s.constant(args[0])))))
+
+
+@handler(ModuleType.__dir__)
+def module_dir(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The names of a module, or what its own `__dir__` says."""
+    namespace = s.getattr(args[0], "__dict__")
+    own = s.call(s.getattr(namespace, "get"), [Const("__dir__")])
+    return s.call(Const(list), [namespace]) if s.is_same(own, NONE) else s.call(own)
