@@ -441,3 +441,70 @@ def test_a_metaclass_whose_call_is_a_class(x):
         pass
 
     return x + 1, C(a=2)
+
+
+def _rewritten(x):
+    class C:
+        a = 1
+        b = 2
+
+    C.d = C()
+    C.a = [C]
+    del C.b
+    C.b = 4
+    C.e = 1
+    del C.e
+    C.__qualname__ = "Renamed"
+    C.__doc__ = "text"
+    setattr(C, "__len__", lambda self: 7)
+    C.f = C.d
+    return C, C.d, x + 1
+
+
+def test_classes_that_are_written_to_leave_as_they_are():
+    import torch
+
+    import framejit
+
+    compiled = framejit.compile(_rewritten, backend="eager")
+    expected = _rewritten(torch.ones(2))[0]
+    for _ in range(3):
+        cls, made, _ = compiled(torch.ones(2))
+        assert [name for name in vars(cls)] == [name for name in vars(expected)]
+        assert cls.d is made and type(made) is cls and cls.a == [cls] and cls.b == 4 and len(made) == 7 and cls.f is made
+        assert cls.__qualname__ == "Renamed" and cls.__doc__ == "text" and not hasattr(cls, "e")
+
+
+def _generic(x):
+    from typing import Generic, TypeVar
+
+    T = TypeVar("T")
+
+    class B(Generic[T]):
+        def __init__(self, value: T):
+            self.value = value
+
+    class C(B[int]):
+        pass
+
+    return B, C, C(3).value, x + 1
+
+
+def test_generic_classes_leave():
+    import typing
+
+    import torch
+
+    import framejit
+
+    events = []
+    unsubscribe = framejit.events.subscribe(events.append, framejit.events.Break)
+    compiled = framejit.compile(_generic, backend="eager")
+    try:
+        for _ in range(3):
+            b, c, value, _ = compiled(torch.ones(2))
+            assert value == 3 and c.__bases__ == (b,) and b.__bases__ == (typing.Generic,) and len(b.__parameters__) == 1
+            assert c.__orig_bases__[0].__origin__ is b and c.__parameters__ == () and b[str]("a").value == "a"
+    finally:
+        unsubscribe()
+    assert not events, [str(event) for event in events]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import types
 import weakref
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from framejit.core.value import Ref
@@ -17,18 +19,22 @@ class ClassRecipe(NamedTuple):
 
     name: str
     ref: Ref
-    shield: type | None
+    hooked: bool
+    names: frozenset[str]
     step: int
 
 
-def _shield(namespace: dict[str, Any]) -> type:
-    """A class that stands first among the bases while a class is made, so that their `__init_subclass__` does not run."""
-    return type("Shield", (), {**namespace, "__init_subclass__": lambda cls, **kwargs: None})
+def _no_hook(cls: type, **kwargs: Any) -> None:
+    pass
 
 
-# The bases that replace it must have instances of the same layout.
-SHIELDS = tuple(_shield(slots) for slots in ({}, {"__slots__": ()}, {"__slots__": ("__dict__",)}, {"__slots__": ("__weakref__",)}))
-
+# A shield stands first among the bases while a class is made, so that their `__init_subclass__` does not run. The bases that
+# replace it then must have instances of the same layout; these shields serve where no base has slots or a base with such a hook.
+SHIELDS = tuple(
+    type("Shield", (), {**slots, "__init_subclass__": _no_hook})
+    for slots in ({}, {"__slots__": ()}, {"__slots__": ("__dict__",)}, {"__slots__": ("__weakref__",)})
+)
+LAYOUT = ("__basicsize__", "__itemsize__", "__dictoffset__", "__weakrefoffset__")
 
 STAND_INS: weakref.WeakSet[type] = weakref.WeakSet()
 
@@ -51,36 +57,48 @@ def has_hook(bases: tuple[type, ...]) -> bool:
     return any("__init_subclass__" in vars(owner) for base in bases for owner in base.__mro__ if owner is not object)
 
 
-def make_class(meta: type, name: str, bases: tuple[type, ...], namespace: dict[str, Any], shield: type | None) -> Any:
-    """`type.__new__` without `__init_subclass__`; the namespace holds nothing with a `__set_name__` written in Python."""
-    if shield is None:
-        return type.__new__(meta, name, bases, namespace)
-    made: Any = type.__new__(meta, name, (shield, *bases), namespace)
-    type.__dict__["__bases__"].__set__(made, bases)
-    return made
-
-
 class Misfit(Exception):
     """No shield has the layout of the bases."""
 
 
-def make_stand_in(meta: type, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> tuple[Any, type | None]:
-    """The class and the shield that served; TypeError and ValueError are those of `type.__new__`."""
-    made, used = _stand_in(meta, name, bases, namespace)
-    STAND_INS.add(made)
-    return made, used
-
-
-def _stand_in(meta: type, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> tuple[Any, type | None]:
-    if not has_hook(bases):
-        return make_class(meta, name, bases, namespace, None), None
-    for shield in SHIELDS:
+def make_class(meta: type, name: str, bases: tuple[type, ...], namespace: dict[str, Any], hooked: bool) -> Any:
+    """`type.__new__` without `__init_subclass__`; the namespace holds nothing with a `__set_name__` written in Python."""
+    if not hooked:
+        return type.__new__(meta, name, bases, namespace)
+    for shield in _shields(bases):
+        made: Any = type.__new__(meta, name, (shield, *bases), namespace)
         try:
-            return make_class(meta, name, bases, namespace, shield), shield
-        except TypeError as error:
-            if not str(error).startswith("__bases__ assignment"):
-                raise
+            type.__dict__["__bases__"].__set__(made, bases)
+        except TypeError:
+            continue
+        return made
     raise Misfit
+
+
+def _shields(bases: tuple[type, ...]) -> Iterator[type]:
+    yield from SHIELDS
+    for base in bases:
+        owner = base
+        while owner.__base__ is not None and all(getattr(owner, name) == getattr(owner.__base__, name) for name in LAYOUT):
+            owner = owner.__base__
+        if owner.__base__ is not None:
+            yield _shield_beside(owner, owner.__base__)
+
+
+def _shield_beside(owner: type, parent: type) -> type:
+    """A shield that adds to the instances of `parent` what `owner` adds."""
+    own = [name for name, found in vars(owner).items() if isinstance(found, types.MemberDescriptorType)]
+    slots = (*own, *(name for name in ("__dict__", "__weakref__") if name in vars(owner)))
+    made: type = make_class(type(parent), "Shield", (parent,), {"__slots__": slots, "__init_subclass__": _no_hook}, has_hook((parent,)))
+    return made
+
+
+def make_stand_in(meta: type, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> tuple[Any, bool]:
+    """The class, and whether its bases have hooks; TypeError and ValueError are those of `type.__new__`."""
+    hooked = has_hook(bases)
+    made = make_class(meta, name, bases, namespace, hooked)
+    STAND_INS.add(made)
+    return made, hooked
 
 
 def own_attribute(cls: type, name: str) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from framejit.core.classes import BASES, LATER, META, NAMESPACE, make_class
 from framejit.core.errors import Retrace
-from framejit.core.value import Ref
+from framejit.core.value import NONE, Ref
 from framejit.lower.materialize import FILLERS, Materializer, builder
 
-MAKING = "making"
+MAKING, WAITING = "making", "waiting"
 
 
 @builder(type)
@@ -22,15 +24,31 @@ def _class(m: Materializer, ref: Ref) -> int:
         pairs += [m.value(key), m.value(value)]
     namespace = m.new("BUILD_DICT", tuple(pairs))
     meta, bases = m.value(m.heap.get(ref, META)), m.tuple_of(m.heap.get(ref, BASES))
-    register = m.call(make_class, meta, m.const(recipe.name), bases, namespace, m.const(recipe.shield))
+    register = m.call(make_class, meta, m.const(recipe.name), bases, namespace, m.const(recipe.hooked))
     m.made[id(ref)] = register
-    m.fill_now_or_later(ref, register)
+    steps = m.heap.get(ref, LATER)
+    if ref in m.early:
+        waiting = [step for step in steps if any(m.reaches(arg, ref) for arg in step[2:])]
+        m.made[WAITING, ref] = waiting  # type: ignore[assignment]
+        m.unfilled.append(ref)
+        for step in steps:
+            if step not in waiting:
+                _emit(m, register, step)
+            elif step[0] is type.__setattr__:
+                _emit(m, register, (*step[:3], NONE))  # the name keeps its place
+    else:
+        _emit(m, register, *steps)
     return register
 
 
-def _later(m: Materializer, ref: Ref, register: int) -> None:
-    for function, _, *args in m.heap.get(ref, LATER):
+def _emit(m: Materializer, register: int, *steps: tuple[Any, ...]) -> None:
+    for function, _, *args in steps:
         m.effect(function, register, *(m.value(arg) for arg in args))
+
+
+def _later(m: Materializer, ref: Ref, register: int) -> None:
+    """What is written to a class and needs it: at the end."""
+    _emit(m, register, *m.made[WAITING, ref])  # type: ignore[misc]
 
 
 FILLERS[type] = _later

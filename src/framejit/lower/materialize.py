@@ -433,6 +433,19 @@ class Materializer:
                 found.append(self.trace.classes[value.cls].ref)
         return [part for part in found if (self._is_made(part) if isinstance(part, Const) else self._is_virtual(part))]
 
+    def reaches(self, value: Value, target: Ref) -> bool:
+        """Whether a value holds the object, at any depth."""
+        start = self._part(value.obj) if isinstance(value, Const) else value if self._is_virtual(value) else None
+        pending, seen = [start] if start is not None else [], set[int]()
+        while pending:
+            one = pending.pop()
+            if one is target:
+                return True
+            if id(one) not in seen:
+                seen.add(id(one))
+                pending += self.parts(one)
+        return False
+
     def _is_made(self, value: Const) -> bool:
         return id(value.obj) in self.trace.wrappers and self.trace.wrappers[id(value.obj)][0] is value
 

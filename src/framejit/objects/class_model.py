@@ -105,17 +105,24 @@ def write(s: Services, v: Const, name: str, new: Value | None) -> None:
         s.raise_error(type(error), *error.args)
     s.trace.trail.on_undo(lambda: _restore(cls, name, before, present))
     s.trace.forget_type_attr(cls, name)
-    ref = s.trace.classes[cls].ref
-    later, key = s.heap.get(ref, LATER), Const(name)
-    for place in range(len(later) - 1, -1, -1):
-        function, _, *args = later[place]
-        if function not in (type.__setattr__, type.__delattr__) or args[0].obj != name:
-            continue
-        if function is type.__setattr__ and new is not None:  # only the last value counts, at the place of the first
-            s.heap.set(ref, LATER, (*later[:place], (function, v, key, new), *later[place + 1 :]))
-            return
-        break
-    act(s, v, *((type.__delattr__, key) if new is None else (type.__setattr__, key, new)))
+    _note(s, v, name, new)
+
+
+def _note(s: Services, v: Const, name: str, new: Value | None) -> None:
+    """For the exit: only the last value counts, at the place of the first, and what is deleted again was never there."""
+    recipe, key = s.trace.classes[v.obj], Const(name)
+    ref = recipe.ref
+    later = s.heap.get(ref, LATER)
+    places = [place for place, (_, _, *args) in enumerate(later) if args and isinstance(args[0], Const) and args[0].obj == name]
+    last = places[-1] if places and later[places[-1]][0] in (type.__setattr__, type.__delattr__) else None
+    if last is None or later[last][0] is type.__delattr__:
+        act(s, v, *((type.__delattr__, key) if new is None else (type.__setattr__, key, new)))
+    elif new is not None:
+        s.heap.set(ref, LATER, (*later[:last], (type.__setattr__, v, key, new), *later[last + 1 :]))
+    else:
+        s.heap.set(ref, LATER, (*later[:last], *later[last + 1 :]))
+        if len(places) == 1 and name in recipe.names:
+            act(s, v, type.__delattr__, key)
 
 
 def _restore(cls: type, name: str, before: dict[str, Any], texts: dict[str, str]) -> None:

@@ -104,13 +104,13 @@ class Creation:
         if SLOTS in self.entries:
             real[SLOTS] = self._slots()
         try:
-            cls, shield = make_stand_in(meta, self.name.obj, tuple(self.real_bases), real)
+            cls, hooked = make_stand_in(meta, self.name.obj, tuple(self.real_bases), real)
         except (TypeError, ValueError) as error:
             return s.raise_error(type(error), *error.args)
         except Misfit:
             return s.unsupported(R.BUILD_CLASS, None, "the layout of a base with __init_subclass__")
         s.trace.cache.setdefault("stand_ins", []).append(cls)
-        made = self._record(cls, shield, real, [self._at_creation(key, value) for key, value in namespace])
+        made = self._record(cls, hooked, real, [self._at_creation(key, value) for key, value in namespace])
         if cell is not None:
             s.heap.set(cell, function.CONTENTS, made)
         for key, value in namespace:
@@ -146,7 +146,7 @@ class Creation:
         self.later.append((type.__setattr__, key, value))
         return key, NONE
 
-    def _record(self, cls: type, shield: type | None, real: dict[str, Any], namespace: list[tuple[Const, Value]]) -> Const:
+    def _record(self, cls: type, hooked: bool, real: dict[str, Any], namespace: list[tuple[Const, Value]]) -> Const:
         s, trace, made = self.s, self.s.trace, Const(cls)
         fields = {
             classes.META: s.wrap(self.meta), classes.BASES: tuple(self.bases), classes.NAMESPACE: tuple(namespace),
@@ -154,7 +154,7 @@ class Creation:
         }  # fmt: skip
         ref = s.heap.new(type, fields)
         ref.real = cls
-        trace.trail.put(trace.classes, cls, ClassRecipe(self.name.obj, ref, shield, s.steps))  # type: ignore[attr-defined]
+        trace.trail.put(trace.classes, cls, ClassRecipe(self.name.obj, ref, hooked, frozenset(vars(cls)), s.steps))  # type: ignore[attr-defined]
         if SLOTS in real:
             original = next((args[1] for _, *args in self.later if args[0].obj == SLOTS), None)
             if original is not None:
