@@ -309,3 +309,42 @@ def test_nothing_is_captured_while_a_builtin_is_replaced(monkeypatch):
         seen = len(calls)
     assert torch.equal(result, torch.ones(2) + 2) and seen
     assert torch.equal(compiled(torch.ones(2), [1]), torch.ones(2) + 1) and len(calls) == seen
+
+
+class Slotted:
+    __slots__ = ("a", "b")
+
+
+def test_slots_that_are_filled_and_emptied():
+    def program(x, held):
+        held.a = 1
+        held.b = 2
+        del held.a
+        return x + held.b
+
+    compiled = framejit.compile(program, backend="eager")
+    for held in (Slotted(), Slotted()):
+        assert torch.equal(compiled(torch.ones(2), held), torch.ones(2) + 2)
+        assert held.b == 2 and not hasattr(held, "a")
+
+
+@check(breaks=1)
+def test_class_methods_of_c_on_classes_defined_here(x):
+    class Shifted(float):
+        def __new__(cls, value):
+            return float.__new__(cls, value + 1)
+
+    found = Shifted.fromhex((1.5).hex())
+    return x + float(found), type(found) is Shifted
+
+
+@check()
+def test_errors_of_format_fields(x):
+    class Plain:
+        def __format__(self, spec):
+            return spec
+
+    seen = []
+    for text in ("{0:>3}", "{0.%s}" % "a", "{0[}", "{!}", "{0!rs}", "{%s}" % ("9" * 30), "{0[%s]}" % ("9" * 30)):
+        seen.append(said(text.format, Plain()))
+    return x + 1, seen

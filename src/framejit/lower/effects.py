@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
 from collections import deque
 from typing import Any
@@ -16,6 +17,12 @@ from framejit.objects.members import Members
 from framejit.objects.rebuild import WRITERS
 
 ITEMS, APPENDED = Heap.ITEMS, Heap.APPENDED
+
+
+def empty_slot(member: Any, instance: Any) -> None:
+    """Empty a slot; one that the region filled first may have been empty before."""
+    with contextlib.suppress(AttributeError):
+        member.__delete__(instance)
 
 
 class Effects:
@@ -57,7 +64,7 @@ class Effects:
             self._key(ref, field[1], value, initial)
         elif isinstance(field, types.MemberDescriptorType):
             if value is MISSING:
-                self.call(field.__delete__, m.value(ref))
+                self.call(empty_slot, m.const(field), m.value(ref))
             else:
                 self.call(field.__set__, m.value(ref), m.value(value))
         elif isinstance(field, str):

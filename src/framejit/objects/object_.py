@@ -340,7 +340,7 @@ def bind(s: Services, path: Path, found: Any, v: Value, owner: type | None = Non
     if kind is classmethod:
         return bind_class(s, found, Const(owner or v.cls))
     if kind is types.ClassMethodDescriptorType:
-        return Const(found.__get__(None, owner or v.cls))
+        return _c_class_method(s, found, owner or v.cls)
     if kind is property:
         return s.tail_call(stood_for(s, found.fget), [v])
     if kind is functools.cached_property:
@@ -360,6 +360,14 @@ def _bind_object(s: Services, found: Value, kind: type, v: Value, owner: Value) 
     if kind is functools._lru_cache_wrapper:
         return found if v is NONE else Pack(types.MethodType, (found, v))
     return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, kind.__name__)
+
+
+def _c_class_method(s: Services, found: Any, owner: type) -> Value:
+    """A class method in C bound to a class, which may be one that the captured code defines."""
+    made = Const(found.__get__(None, owner))
+    if owner in s.trace.classes:
+        s.trace.trail.put(s.trace.wrappers, id(made.obj), (made, getattr, (Const(owner), Const(found.__name__)), {}))
+    return made
 
 
 def bind_class(s: Services, found: classmethod[Any, Any, Any], cls: Value) -> Any:
@@ -469,7 +477,7 @@ def _of_class(s: Services, v: Const, name: str, found: Any) -> Value | Pending:
     if kind in C_METHODS or kind is property or kind is types.MemberDescriptorType or kind is types.GetSetDescriptorType:
         return stood_for(s, found)
     if kind is types.ClassMethodDescriptorType:
-        return Const(found.__get__(None, v.obj))
+        return _c_class_method(s, found, v.obj)
     if kind is StandIn:
         return _bind_object(s, found.value, found.value.cls, NONE, v)
     getter = getattr(kind, "__get__", None)

@@ -128,13 +128,18 @@ def _format(s: Services, text: str, args: list[Value], kwargs: dict[str, Value],
         parts.append(literal)
         if name is None:
             continue
-        first, rest = formatter_field_name_split(name)
+        first, rest = s.constant(run(s, _split_name, name))
         value = _argument(s, next(numbers) if first == "" else first, args, kwargs)
         for is_attribute, key in rest:
             value = s.getattr(value, key) if is_attribute else s.getitem(value, Const(key))
         inner = Const(_format(s, spec, args, kwargs, numbers, depth - 1)) if spec else None
         parts.append(s.constant(protocol.format_(s, value, conversion or "", inner)))
     return "".join(parts)
+
+
+def _split_name(name: str) -> tuple[Any, tuple[Any, ...]]:
+    first, rest = formatter_field_name_split(name)
+    return first, tuple(rest)
 
 
 def _argument(s: Services, key: int | str, args: list[Value], kwargs: dict[str, Value]) -> Value:
