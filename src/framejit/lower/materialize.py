@@ -98,7 +98,11 @@ class Materializer:
         if key not in self.made:
             _, made, args, names = self.trace.wrappers[id(obj)]
             registers = [self.value(value) for value in (*args, *names.values())]
-            self.made[key] = self.call(made, *registers, names=tuple(names))
+            register = self.made[key] = self.call(made, *registers, names=tuple(names))
+            namespace, before = self.trace.cache.get(("namespace", id(obj))) or (None, {})
+            for name, (_, value) in (self.heap.get(namespace, ITEMS) if namespace is not None else {}).items():
+                if name not in before or before[name][1] is not value:
+                    self.add("STORE_ATTR", register, self.packer.const(name), self.value(value))
         return self.made[key]
 
     def _part(self, obj: Any) -> Value | None:

@@ -79,7 +79,7 @@ class Lowering:
         captured = self.trace.classes
         for const in self.packer.consts:
             parts = const if isinstance(const, (tuple, frozenset)) else getattr(const, "__args__", None)
-            for part in (const, *(parts if isinstance(parts, (tuple, frozenset)) else ())):
+            for part in (const, getattr(const, "__origin__", None), *(parts if isinstance(parts, (tuple, frozenset)) else ())):
                 if isinstance(part, StandIn) or (isinstance(part, type) and part in captured):
                     raise Retrace(("break", max(recipe.step for recipe in captured.values())))
 

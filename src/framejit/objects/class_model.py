@@ -32,6 +32,8 @@ class TypeModel(Model):
     __slots__ = ()
 
     def realize(self, s: Services, path: Path, real: Any) -> Value:
+        if real in s.trace.classes:
+            return Const(real)
         s.guard(path, "IS", real)
         return Const(real, path)
 

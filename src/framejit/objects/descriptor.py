@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
+from typing import Any
 
 from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, Const, Pack, Value
 from framejit.objects.exact import type_name
-from framejit.objects.object_ import bind, stood_for
+from framejit.objects.model import model_of
+from framejit.objects.object_ import bind, get_descriptor, stood_for
 from framejit.reasons import R
 from framejit.rules.registry import handler
 
@@ -17,6 +19,20 @@ BOUND = {
     types.WrapperDescriptorType: types.MethodWrapperType,
 }  # fmt: skip
 FUNCTIONS = tuple(BOUND)
+
+
+FIELDS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+
+
+def _field(s: Services, found: Any, instance: Value) -> Value | Pending:
+    name, owner = found.__name__, found.__objclass__
+    if not issubclass(instance.cls, owner):
+        text = f"descriptor '{name}' for '{owner.__name__}' objects doesn't apply to a '{type_name(instance.cls)}' object"
+        return s.raise_error(TypeError, text)
+    if isinstance(instance, Const) and isinstance(instance.obj, type) and owner is type:
+        known = model_of(instance.cls).attribute(s, instance, name, found)
+        return s.wrap(found.__get__(instance.obj)) if known is None else known
+    return get_descriptor(s, instance, name, found)
 
 
 def _get(kind: type) -> Callable[[Services, list[Value], dict[str, Value]], Value | Pending]:
@@ -35,6 +51,8 @@ def _get(kind: type) -> Callable[[Services, list[Value], dict[str, Value]], Valu
             return self if nobody and not (isinstance(owner, Const) and owner.obj is type(None)) else Pack(cls, (self, instance))
         if not isinstance(self, Const):
             return s.unsupported(R.OPAQUE_CALL, kind.__get__, "of an object")  # type: ignore[attr-defined]
+        if kind in FIELDS:
+            return self if nobody and not (isinstance(owner, Const) and owner.obj is type(None)) else _field(s, self.obj, instance)
         if kind is staticmethod:
             return stood_for(s, self.obj.__func__)
         if nobody and kind is property:
@@ -48,5 +66,5 @@ def _get(kind: type) -> Callable[[Services, list[Value], dict[str, Value]], Valu
 
 
 _kind: type
-for _kind in (*FUNCTIONS, staticmethod, classmethod, property):
+for _kind in (*FUNCTIONS, *FIELDS, staticmethod, classmethod, property):
     handler(_kind.__get__)(_get(_kind))  # type: ignore[attr-defined]

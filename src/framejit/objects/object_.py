@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from framejit.core.errors import Raised
-from framejit.core.heap import MISSING
+from framejit.core.heap import MISSING, Heap
 from framejit.core.path import ATTR, DICT, MEMBER, Path
 from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, Const, Node, Number, Pack, Ref, Value, bool_const
@@ -22,6 +22,7 @@ from framejit.reasons import R
 
 HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8
 DICT_FIELD = ("dict",)
+ITEMS = Heap.ITEMS
 PLAIN = (int, float, str, bytes, bool, complex, types.NoneType, types.EllipsisType, types.NotImplementedType)
 CLASS_METHODS = (classmethod, types.ClassMethodDescriptorType)
 C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
@@ -121,6 +122,8 @@ def dict_of(s: Services, value: Value) -> Ref | None:
     if isinstance(value, Const):
         namespace = getattr(value.obj, "__dict__", None)
         if type(namespace) is dict and not isinstance(value.obj, type):
+            if id(value.obj) in s.trace.wrappers:
+                return _dict_of_wrapper(s, value.obj, namespace)
             path = path_of(s, value)
             assert path is not None
             return realize_dict(s, path.to(DICT), namespace)
@@ -133,6 +136,18 @@ def guard_bare(s: Services, path: Path, real: Any) -> None:
         if object.__getattribute__(real, "__dict__"):
             s.unsupported(R.UNKNOWN_TYPE, real, "an immutable object with attributes of its own")
         s.guard(path.to(DICT), "LEN", 0)
+
+
+def _dict_of_wrapper(s: Services, obj: Any, namespace: dict[str, Any]) -> Ref:
+    """The dict of what was made of stand-ins; the exit finds in the cache what to write to the other."""
+    key = ("namespace", id(obj))
+    known = s.trace.cache.get(key)
+    if known is None:
+        entries = {name: (Const(name), stood_for(s, found)) for name, found in namespace.items()}
+        known = s.heap.new(dict, {ITEMS: entries}), entries
+        s.trace.trail.put(s.trace.cache, key, known)
+    found: Ref = known[0]
+    return found
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 import types
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,7 @@ from framejit.objects.object_ import (
     type_lookup,
 )
 from framejit.objects.sameness import same_or_equal
+from framejit.objects.stand_in import made_of
 from framejit.reasons import R
 
 HEAP_TYPE = 1 << 9
@@ -82,10 +84,19 @@ def _class_getitem(s: Services, value: Const, key: Value) -> Value | Pending:
     if in_c or value.obj.__module__ == "collections.abc":
         name = s.constant(key)
         try:
-            return s.wrap(value.obj[name])
+            real = value.obj[name]
         except TypeError as error:
             return type_error(s, *error.args)
+        return made_of(s, real, operator.getitem, (value, key)) if _mentions_captured(s, real) else s.wrap(real)
     return s.tail_call(s.getattr(value, "__class_getitem__"), [key])
+
+
+def _mentions_captured(s: Services, alias: Any) -> bool:
+    """Whether a type form has to do with a class that the captured code defined."""
+    if isinstance(alias, type) and not isinstance(alias, types.GenericAlias):
+        return alias in s.trace.classes
+    parts = (getattr(alias, "__origin__", None), *getattr(alias, "__args__", ()))
+    return any(_mentions_captured(s, part) for part in parts if part is not None)
 
 
 def getitem(s: Services, container: Value, key: Value) -> Value:

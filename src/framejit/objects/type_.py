@@ -234,10 +234,8 @@ def is_instance(s: Services, value: Value, kind: Value) -> bool:
     kind = s.force(kind)
     if isinstance(kind, Pack) and kind.cls is tuple:
         return any(is_instance(s, value, item) for item in kind.items)
-    if not isinstance(kind, Const):
-        return s.unsupported(R.OPAQUE_CALL, isinstance, "the class is not a constant")
     value = s.force(value)
-    cls = kind.obj
+    cls = kind.obj if isinstance(kind, Const) else None
     if isinstance(cls, types.UnionType):
         return any(is_instance(s, value, Const(item)) for item in cls.__args__)
     if not isinstance(cls, type):
@@ -255,11 +253,17 @@ def is_subclass(s: Services, value: Value, kind: Value) -> bool:
     kind, value = s.force(kind), s.force(value)
     if isinstance(kind, Pack) and kind.cls is tuple:
         return any(is_subclass(s, value, item) for item in kind.items)
-    if not isinstance(kind, Const) or not isinstance(value, Const):
-        return s.unsupported(R.OPAQUE_CALL, issubclass, "a class is not a constant")
-    if isinstance(kind.obj, types.UnionType):
+    if isinstance(kind, Const) and isinstance(kind.obj, types.UnionType):
         return any(is_subclass(s, value, Const(item)) for item in kind.obj.__args__)
-    if not isinstance(value.obj, type) or not isinstance(kind.obj, type):
+    if not isinstance(kind, Const) or not isinstance(kind.obj, type):
+        hook = s.special(kind, "__subclasscheck__")
+        if hook is None:
+            s.raise_error(TypeError, "issubclass() arg 2 must be a class, a tuple of classes, or a union")
+        return s.truth(s.call(hook, [value]))
+    if not isinstance(value, Const) or not isinstance(value.obj, type):
+        found = s.type_lookup(type(kind.obj), "__subclasscheck__")
+        if found not in TRUSTED_CHECKS:
+            return s.truth(s.call(bind(s, s.trace.roots.const(found), found, kind), [value]))
         s.raise_error(TypeError, "issubclass() arg 1 must be a class")
     return _check(s, kind.obj, "__subclasscheck__", value, value.obj)
 

@@ -10,8 +10,9 @@ import types
 import typing
 from typing import Any
 
+from framejit.core.errors import Raised
 from framejit.core.path import Path
-from framejit.core.services import Services
+from framejit.core.services import Pending, Services
 from framejit.core.value import Const, Pack, Ref, Value
 from framejit.objects.members import trusted
 from framejit.objects.model import model
@@ -43,6 +44,18 @@ class TypingModel(ObjectModel):
             except TypeError:
                 return None
         return super().binary(s, symbol, left, right, reflected)
+
+
+    def call(self, s: Services, v: Value, args: Any, kwargs: dict[str, Value]) -> Value | Pending:
+        if not isinstance(v, Const) or type(v.obj) is not types.GenericAlias:
+            return super().call(s, v, args, kwargs)
+        made = s.call(s.wrap(v.obj.__origin__), args, kwargs)
+        try:
+            s.setattr(made, "__orig_class__", v)
+        except Raised as raised:
+            if not issubclass(s.exception_type(raised.value), (AttributeError, TypeError)):
+                raise
+        return made
 
 
 def _parameter(s: Services, value: Value) -> Any:
