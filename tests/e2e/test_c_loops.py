@@ -4,6 +4,9 @@ import itertools
 import math
 from collections import deque
 
+import torch
+
+import framejit
 from support import check
 
 
@@ -167,3 +170,20 @@ def test_groups_that_outlive_the_region(x):
     key, group = next(groups)
     first = next(group)
     return x + first, key, list(group), [(name, list(part)) for name, part in groups]
+
+
+class Queue(deque):
+    pass
+
+
+def test_deques_that_outlive_the_region():
+    def program(x):
+        own = Queue([1, 2, 3], 2)
+        own.append(4)
+        plain = deque([1], 3)
+        plain.append(plain)
+        own.name = plain
+        return x + 1, own, plain
+
+    _, own, plain = framejit.compile(program, backend="eager")(torch.ones(2))
+    assert list(own) == [3, 4] and own.maxlen == 2 and plain[1] is plain and plain.maxlen == 3 and own.name is plain

@@ -23,13 +23,15 @@ from framejit.objects.dict_ import user_keys
 from framejit.objects.exact import defines
 from framejit.objects.exception import raised_at
 from framejit.objects.fold import FOLDABLE, VALUE
+from framejit.objects.iterator import STATE
 from framejit.objects.rebuild import MADE_BY, REBUILDERS, WRITERS, rebuild
 
 ITEMS = Heap.ITEMS
 CONTENTS, DICT_FIELD = ("contents",), ("dict",)
 HEAP_TYPE = 1 << 9
-CONTAINERS = (list, dict, set, types.CellType)
-PRIVATE: set[Any] = {VALUE}  # fields that only the capture knows
+CONTAINERS = (list, dict, set, types.CellType, deque)
+MAXLEN = ("maxlen",)  # of a deque
+PRIVATE: set[Any] = {VALUE, STATE, MAXLEN}  # fields that only the capture knows
 Builder = Callable[["Materializer", Any], int]
 BUILDERS: dict[type, Builder] = {}
 FILLERS: dict[type, Callable[[Materializer, Ref, int], None]] = {}  # what is written to objects of these types once they are there
@@ -263,6 +265,8 @@ class Materializer:
             return self.new("BUILD_DICT", ())
         if cls is set:
             return self.new("BUILD_SET", ())
+        if cls is deque:
+            return self.call(deque)
         if cls is types.CellType:
             return self.new("BUILD_CELL", EMPTY)
         return self._bare(ref)
@@ -314,6 +318,9 @@ class Materializer:
             self.add("STORE_CELL", register, self.value(value))
         elif field == ITEMS and issubclass(ref.cls, set):
             FILLERS[set](self, ref, register)
+        elif field == ITEMS and issubclass(ref.cls, deque):
+            limit = self.heap.get(ref, MAXLEN)
+            self.effect(deque.__init__, register, self.tuple_of(value), *([] if limit is None else [self.value(limit)]))
         elif field == ITEMS:
             self._store_items(ref.cls, register, value)
         elif field in WRITERS:

@@ -116,9 +116,10 @@ def _changed(place: int) -> Any:
         known = s.trace.wrappers.get(id(old.obj))
         parts: list[Value]
         if known is None:
-            parts = [Const(part) for part in (old.obj.fget, old.obj.fset, old.obj.fdel)]
+            own = old.obj.__doc__ is not getattr(old.obj.fget, "__doc__", None)
+            parts = [Const(part) for part in (old.obj.fget, old.obj.fset, old.obj.fdel, old.obj.__doc__ if own else None)]
         else:
-            names = ("fget", "fset", "fdel")
+            names = ("fget", "fset", "fdel", "doc")
             parts = [known[2][index] if index < len(known[2]) else known[3].get(name, NONE) for index, name in enumerate(names)]
         parts[place] = args[1]
         return s.call(Const(property), parts)

@@ -23,7 +23,7 @@ from framejit.core.path import (
     Path,
 )
 from framejit.core.services import Services
-from framejit.core.value import NONE, NULL, Const, Pack, Ref, Value, bool_const
+from framejit.core.value import FALSE, NONE, NULL, Const, Pack, Ref, Value, bool_const
 from framejit.objects.dict_ import lookup, realize_dict
 from framejit.objects.model import Model, model
 from framejit.objects.object_ import path_of
@@ -354,6 +354,13 @@ class DescriptorModel(Model):
     """Code objects and descriptors are constants."""
 
     __slots__ = ()
+
+    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
+        known = s.trace.wrappers.get(id(v.obj)) if isinstance(v, Const) and name == "__isabstractmethod__" else None
+        if known is None:
+            return None
+        parts = (*known[2], *known[3].values())
+        return bool_const(any(s.truth(s.call(Const(getattr), [part, Const(name), FALSE])) for part in parts))
 
     def realize(self, s: Services, path: Path, real: Any) -> Value:
         s.guard(path, "IS", real)

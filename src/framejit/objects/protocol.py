@@ -16,7 +16,7 @@ from framejit.core.value import FALSE, NONE, TRUE, Const, Node, Number, Pack, Re
 from framejit.objects import object_
 from framejit.objects.dict_ import full, hash_key, key_in, store
 from framejit.objects.exact import defines, type_name
-from framejit.objects.fold import unwrap
+from framejit.objects.fold import run, unwrap
 from framejit.objects.model import model_of
 from framejit.objects.object_ import (
     BINARY_NAMES,
@@ -519,7 +519,7 @@ def _text(s: Services, value: Value, name: str, function: Any) -> Value:
     if name == "__str__" and user_slot(s, value, "__repr__") is not None and s.type_lookup(value.cls, "__str__") is object.__str__:
         return s.repr(value)
     if s.is_constant(value) and not (isinstance(value, Const) and type(value.obj).__repr__ is object.__repr__):
-        return Const(function(s.constant(value)))
+        return run(s, function, s.constant(value))
     return object_.text(s, value, function)
 
 
