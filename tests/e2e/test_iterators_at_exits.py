@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import OrderedDict, deque
 
 import torch
 
@@ -68,3 +69,34 @@ def test_a_group_that_was_begun(x, items):
     y = x + next(one)
     pause()
     return y * 2, first, [(key, len(list(group))) for key, group in groups], list(one)
+
+
+@check(lambda: (torch.ones(2), {1, 2, 3}, {"a": 1, "b": 2}, deque([1, 2]), OrderedDict(a=1, b=2)), graphs=0, breaks=16)
+def test_what_changed_is_noticed_by_iterators_behind_the_region(x, members, table, queue, ordered):
+    said = []
+    for container, change in (
+        (members, lambda: members.discard(3)), (table, lambda: table.update(c=3)), (table.items(), lambda: table.pop("c")), (queue, lambda: queue.append(3)),
+        (reversed(queue), lambda: queue.append(4)), (ordered, lambda: ordered.update(c=3)), ({5, 6}, lambda: None), (dict(k=1), lambda: None),
+    ):  # fmt: skip
+        iterator = iter(container)
+        seen = [next(iterator)]
+        change()
+        pause()
+        try:
+            seen += iterator
+        except RuntimeError as error:
+            seen.append(str(error))
+        said.append(seen)
+    y = x + len(said)
+    return y, said
+
+
+@check(lambda: (torch.ones(2), {"a": 1, "b": 2}), graphs=2, breaks=5)
+def test_an_entry_that_went_and_one_that_came(x, table):
+    iterator = iter(table)
+    first = next(iterator)
+    del table[first]
+    table["c"] = 3
+    y = x + len(table)
+    pause()
+    return y * 2, first, list(iterator)

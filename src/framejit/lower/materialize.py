@@ -24,7 +24,7 @@ from framejit.objects.exact import defines
 from framejit.objects.exception import raised_at
 from framejit.objects.fold import FOLDABLE, VALUE
 from framejit.objects.iterator import STATE
-from framejit.objects.rebuild import MADE_BY, REBUILDERS, WRITERS, rebuild
+from framejit.objects.rebuild import MADE_BY, OUT_OF_STEP, REBUILDERS, STEP, WRITERS, rebuild
 
 ITEMS = Heap.ITEMS
 CONTENTS, DICT_FIELD = ("contents",), ("dict",)
@@ -250,6 +250,8 @@ class Materializer:
         if found is not None:
             return found(self, ref)
         if cls in REBUILDERS:
+            if cls in OUT_OF_STEP and OUT_OF_STEP[cls](self.heap, ref):  # none can be made that stands like this
+                raise Retrace(("break", self.heap.get(ref, STEP)))
             function, values = rebuild(self.heap, ref)
             register = self.call(function, *(self.value(value) for value in values))
             if any(isinstance(value, Ref) and self.heap.is_written(value) for value in values):

@@ -15,6 +15,7 @@ from framejit.objects.exact import ExactModel, type_name
 from framejit.objects.iterator import STATE, DequeIterator, DequeReverseIterator
 from framejit.objects.method import method
 from framejit.objects.model import model
+from framejit.objects.rebuild import STEP
 from framejit.objects.sameness import same_or_equal
 from framejit.objects.slice_ import index
 from framejit.reasons import R
@@ -127,7 +128,8 @@ def _place(s: Services, v: Value, key: Value) -> int:
 def _iterate(s: Services, v: Value, cls: type) -> Value:
     assert isinstance(v, Ref)
     state = s.heap.get(v, STATE)
-    return s.heap.new(cls, {("source",): v, ("index",): Const(0), **({} if state is None else {("seen",): state})})
+    fields = {("source",): v, ("index",): Const(0), STEP: s.steps}  # type: ignore[attr-defined]
+    return s.heap.new(cls, fields if state is None else {**fields, ("seen",): state})
 
 
 def new_deque(s: Services, content: tuple[Value, ...], most: int | None, cls: type = deque) -> Ref:

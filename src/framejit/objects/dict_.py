@@ -19,6 +19,7 @@ from framejit.core.value import NONE, Const, Node, Ref, Value, bool_const
 from framejit.objects.exact import ExactModel, type_name
 from framejit.objects.members import trusted
 from framejit.objects.model import model, model_of
+from framejit.objects.rebuild import STEP
 from framejit.objects.sameness import same_or_equal
 from framejit.reasons import R
 
@@ -322,7 +323,7 @@ def new_iterator(s: Services, v: Value, what: Const, cls: type) -> Ref:
     """A dict iterator; `seen` is the entries as last looked at, to notice changes."""
     assert isinstance(v, Ref)
     entries = full(s, v)
-    return s.heap.new(cls, {("source",): v, ("what",): what, ("index",): Const(0), ("seen",): entries})
+    return s.heap.new(cls, {("source",): v, ("what",): what, ("index",): Const(0), ("seen",): entries, STEP: s.steps})  # type: ignore[attr-defined]
 
 
 def new_dict(s: Services, pairs: Iterable[tuple[Value, Value]] = (), cls: type = dict) -> Ref:

@@ -21,7 +21,7 @@ from framejit.objects.exact import ExactModel
 from framejit.objects.fold import constant
 from framejit.objects.model import model
 from framejit.objects.protocol import next_or_none
-from framejit.objects.rebuild import REBUILDERS, Field, Rebuild
+from framejit.objects.rebuild import OUT_OF_STEP, REBUILDERS, Field, Rebuild
 from framejit.reasons import R
 
 Advance = Callable[[Services, Ref], "Value | None"]
@@ -345,6 +345,22 @@ for _kind in BACKWARD.values():
     iterator(_kind, _dict_rebuild(_dict_reversed))(_dict_advance(True))
 
 
+def _is_out_of_step(heap: Heap, ref: Ref) -> bool:
+    """Whether an iterator has not seen yet what became of its dict or set, or has met entries that are gone."""
+    source, seen, order = (heap.get(ref, (name,)) for name in ("source", "seen", "order"))
+    if not isinstance(source, Ref) or seen is None:
+        return False
+    present = list(heap.get(source, Heap.ITEMS) or ())
+    if heap.get(ref, ("index",)).obj < 0 or present != list(seen):
+        return True
+    if ref.cls in BACKWARD.values():
+        present.reverse()
+    return issubclass(source.cls, dict) and order is not None and list(order) != present
+
+
+OUT_OF_STEP.update(dict.fromkeys((*FORWARD.values(), *BACKWARD.values(), type(iter(set()))), _is_out_of_step))
+
+
 @iterator(type(iter(set())), lambda get: (advanced, [get("source"), get("index")]))
 def _set_next(s: Services, ref: Ref) -> Value | None:
     source, place = field(s, ref, "source"), number(s, ref, "index")
@@ -393,9 +409,14 @@ def _reversed_advanced(real: Any, steps: int) -> Any:
 
 
 _DEQUE: deque[Any] = deque()
+def _is_deque_out_of_step(heap: Heap, ref: Ref) -> bool:
+    return bool(heap.get(heap.get(ref, ("source",)), STATE) is not heap.get(ref, ("seen",)))
+
+
 DequeIterator, DequeReverseIterator = type(iter(_DEQUE)), type(reversed(_DEQUE))
 iterator(DequeIterator, lambda get: (advanced, [get("source"), get("index")]))(_deque_advance(False))
 iterator(DequeReverseIterator, lambda get: (_reversed_advanced, [get("source"), get("index")]))(_deque_advance(True))
+OUT_OF_STEP.update({DequeIterator: _is_deque_out_of_step, DequeReverseIterator: _is_deque_out_of_step})
 
 
 # -- enumerate, zip, map, filter ----------------------------------------------------------------------------------------

@@ -13,6 +13,10 @@ Rebuild = Callable[[Field], "tuple[Any, list[Value]]"]
 
 REBUILDERS: dict[type, Rebuild] = {}
 
+# Fields of iterators: the step at which one was made; per class, whether its container changed in a way that it has yet to notice.
+STEP = ("step",)
+OUT_OF_STEP: dict[type, Callable[[Heap, Ref], bool]] = {}
+
 # Fields that a function writes: field -> from its content to the function and what stands behind the object among its arguments.
 WRITERS: dict[Any, Callable[[Any], tuple[Any, list[Value]]]] = {}
 

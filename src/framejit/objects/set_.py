@@ -17,6 +17,7 @@ from framejit.objects.method import method
 from framejit.objects.model import model
 from framejit.objects.object_ import guard_bare
 from framejit.objects.protocol import next_or_none
+from framejit.objects.rebuild import STEP
 from framejit.reasons import R
 
 ITEMS = Heap.ITEMS
@@ -128,7 +129,8 @@ class SetModel(ExactModel):
     def iter(self, s: Services, v: Value) -> Value:
         entries = members(s, v)
         order = real_order(s, v, entries)
-        return s.heap.new(type(iter(set())), {("source",): v, ("order",): order, ("index",): Const(0), ("seen",): entries})
+        fields = {("source",): v, ("order",): order, ("index",): Const(0), ("seen",): entries, STEP: s.steps}  # type: ignore[attr-defined]
+        return s.heap.new(type(iter(set())), fields)
 
     def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
         left, right = s.force(left), s.force(right)
