@@ -376,7 +376,7 @@ class Attempt:
             return self._region(interpreter)
         finally:
             classes.forget(interpreter.trace.cache.get("stand_ins", []))
-            interpreter.trace.trail.log.clear()  # what undoes a step refers to the trace: the frame's objects would outlive it
+            interpreter.trace.close()
 
     def _region(self, interpreter: Interpreter) -> bool:
         began = time.perf_counter()

@@ -1,5 +1,6 @@
 """Nothing grows with calls, recompilations and breaks, and nothing is kept alive that eager would free."""
 
+import dataclasses
 import gc
 import sys
 import weakref
@@ -182,3 +183,25 @@ def test_captures_leave_no_cycles():
     finally:
         gc.enable()
     assert log == ["gone", "back"] * 3
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+
+
+def showing(x, noted, items):
+    return x * 2, repr(Point(noted.k)), {id(noted): 1, id(items): 2}[id(items)]
+
+
+def test_identities_leave_no_cycles():
+    framejit.reset()
+    compiled = framejit.compile(showing, backend="eager")
+    log = []
+    gc.collect()
+    gc.disable()
+    try:
+        compiled(torch.ones(4), Noted(log), [])
+    finally:
+        gc.enable()
+    assert log == ["gone"]

@@ -81,6 +81,12 @@ class Trace:
         self.cache: dict[Any, Any] = {}
         self.shared: set[int] = set()
 
+    def close(self) -> None:
+        """Break the cycles at the end of a capture: the objects that it has seen must not wait for the collector."""
+        heap = self.heap
+        for table in (self.trail.log, heap.fields, heap.initial, heap.written, heap.reads, self.known, self.alive, self.cache):
+            table.clear()
+
     # -- guards ---------------------------------------------------------------------------------------------------
 
     def guard(self, path: Path | None, predicate: str, operand: Any = None, origin: Any = None) -> None:
