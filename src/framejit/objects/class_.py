@@ -32,7 +32,7 @@ def build_class(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Val
     if meta is None:
         meta = Const(bases[0].cls if bases else type)
     if isinstance(meta, Const) and isinstance(meta.obj, type):
-        meta = Const(winner(s, meta.obj, [base.obj for base in bases if isinstance(base, Const) and isinstance(base.obj, type)]))
+        meta = Const(winner(s, meta.obj, [base.cls for base in bases]))
     namespace = _prepare(s, meta, name, bases, keywords)
     frame = s.tail_call(body)
     if not isinstance(frame, Pending):

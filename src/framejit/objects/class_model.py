@@ -10,10 +10,10 @@ from typing import Any
 from framejit.core.classes import LATER
 from framejit.core.path import Path
 from framejit.core.services import Pending, Services
-from framejit.core.value import Const, Pack, Value
+from framejit.core.value import NONE, Const, Pack, Value
 from framejit.objects import dict_view
 from framejit.objects.model import Model, model
-from framejit.objects.object_ import own_type_attribute
+from framejit.objects.object_ import bind_object, own_type_attribute
 from framejit.objects.own_dict import class_dict, own_attribute
 from framejit.objects.rebuild import REBUILDERS
 from framejit.objects.stand_in import stand_in
@@ -66,6 +66,9 @@ class TypeModel(Model):
         assert isinstance(v, Const)
         if name == "__dict__":
             return s.heap.new(types.MappingProxyType, {dict_view.SOURCE: v})
+        if name == "__doc__" and v.obj in s.trace.classes:
+            own = own_attribute(s, v, name)
+            return NONE if own is None else bind_object(s, own, s.force(own).cls, NONE, v)
         if name == "__annotations__" and found is vars(type)["__annotations__"]:
             own = own_attribute(s, v, name)
             if own is None:

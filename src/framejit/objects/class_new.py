@@ -43,10 +43,9 @@ def _wraps() -> bool:
 WRAPS = _wraps()
 
 
-def winner(s: Services, meta: type, bases: list[type]) -> type:
-    """The most derived metaclass."""
-    for base in bases:
-        kind = type(base)
+def winner(s: Services, meta: type, kinds: list[type]) -> type:
+    """The most derived of the metaclass and the classes of the bases."""
+    for kind in kinds:
         if issubclass(kind, meta):
             meta = kind
         elif not issubclass(meta, kind):
@@ -73,7 +72,7 @@ def type_new(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
                 s.raise_error(TypeError, "type() doesn't support MRO entry resolution; use types.new_class()")
             return s.unsupported(R.BUILD_CLASS, base, "a base that is no class")
         real_bases.append(base.obj)
-    kind = winner(s, s.constant(meta), real_bases)
+    kind = winner(s, s.constant(meta), list(map(type, real_bases)))
     if kind is not s.constant(meta) and (new := type_lookup(s, kind, "__new__")) is not NEW:
         return s.call(stood_for(s, new.__func__ if isinstance(new, staticmethod) else new), [Const(kind), *args[1:]], kwargs)
     return Creation(s, kind, name, parents, real_bases, full(s, namespace)).run(kwargs)

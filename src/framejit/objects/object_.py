@@ -262,7 +262,7 @@ def get_descriptor(s: Services, v: Value, name: str, found: Any) -> Value | Pend
         return _read_slot(s, v, name, found)
     if name == "__class__" and found is object.__dict__["__class__"]:
         return Const(v.cls)
-    if name == "__dict__" and isinstance(v, Ref):
+    if name == "__dict__" and (isinstance(v, Ref) or (isinstance(v, Const) and id(v.obj) in s.trace.wrappers)):
         namespace = dict_of(s, v)
         if namespace is not None:
             return namespace
@@ -360,10 +360,10 @@ def bind(s: Services, path: Path, found: Any, v: Value, owner: type | None = Non
         return s.tail_call(stood_for(s, found.fget), [v])
     if kind is functools.cached_property:
         return _cached_property(s, found, v)
-    return _bind_object(s, stood_for(s, found), kind_of(found), v, Const(owner or v.cls))
+    return bind_object(s, stood_for(s, found), kind_of(found), v, Const(owner or v.cls))
 
 
-def _bind_object(s: Services, found: Value, kind: type, v: Value, owner: Value) -> Any:
+def bind_object(s: Services, found: Value, kind: type, v: Value, owner: Value) -> Any:
     """What an object of any other kind in a class gives; `v` is None where it is read through the class."""
     if kind in (types.MethodType, types.BuiltinFunctionType, types.BuiltinMethodType):
         return found
@@ -451,7 +451,7 @@ def own_type_attribute(s: Services, v: Const, name: str, hook: bool = True) -> V
     of_meta = type_lookup(s, meta, name)
     if name == "__class__":
         return Const(meta)
-    if of_meta is not MISSING and is_data_descriptor(s, of_meta):
+    if of_meta is not MISSING and is_data_descriptor(s, of_meta) and defines(kind_of(of_meta), "__get__"):
         special_case = model_of(meta).attribute(s, v, name, of_meta)
         if special_case is not None:
             return special_case
@@ -494,7 +494,7 @@ def _of_class(s: Services, v: Const, name: str, found: Any) -> Value | Pending:
     if kind is types.ClassMethodDescriptorType:
         return _c_class_method(s, found, v.obj)
     if kind is StandIn:
-        return _bind_object(s, found.value, found.value.cls, NONE, v)
+        return bind_object(s, found.value, found.value.cls, NONE, v)
     getter = getattr(kind, "__get__", None)
     if isinstance(getter, types.FunctionType):
         if v.obj not in s.trace.classes and (isinstance(v.obj, enum.EnumMeta) or kind is enum.property):

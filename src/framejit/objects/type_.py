@@ -160,14 +160,22 @@ def init_subclass_of(s: Services, args: list[Value], kwargs: dict[str, Value]) -
     return Const(None)
 
 
+def _not_a_class(s: Services, value: Value, name: str) -> None:
+    value = s.force(value)
+    if isinstance(value, Const) and isinstance(value.obj, type):
+        s.raise_error(TypeError, f"can't apply this {name} to {value.cls.__name__} object")
+
+
 @handler(object.__setattr__)
 def object_setattr(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    _not_a_class(s, args[0], "__setattr__")
     s.generic_store(s.force(args[0]), s.constant(args[1]), args[2])  # type: ignore[attr-defined]
     return Const(None)
 
 
 @handler(object.__delattr__)
 def object_delattr(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    _not_a_class(s, args[0], "__delattr__")
     s.generic_store(s.force(args[0]), s.constant(args[1]), None)  # type: ignore[attr-defined]
     return Const(None)
 
