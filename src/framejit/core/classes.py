@@ -46,7 +46,7 @@ def forget(stand_ins: list[type]) -> None:
             continue
         for shield in SHIELDS:
             try:
-                type.__dict__["__bases__"].__set__(cls, (shield,))
+                set_bases(cls, (shield,))
             except TypeError:
                 continue
             break
@@ -68,7 +68,7 @@ def make_class(meta: type, name: str, bases: tuple[type, ...], namespace: dict[s
     for shield in _shields(bases):
         made: Any = type.__new__(meta, name, (shield, *bases), namespace)
         try:
-            type.__dict__["__bases__"].__set__(made, bases)
+            set_bases(made, bases)
         except TypeError:
             continue
         return made
@@ -99,6 +99,11 @@ def make_stand_in(meta: type, name: str, bases: tuple[type, ...], namespace: dic
     made = make_class(meta, name, bases, namespace, hooked)
     STAND_INS.add(made)
     return made, hooked
+
+
+def set_bases(cls: type, bases: tuple[type, ...]) -> None:
+    """Other bases for a class, whatever its metaclass makes of attributes."""
+    type.__dict__["__bases__"].__set__(cls, bases)
 
 
 def own_attribute(cls: type, name: str) -> Any:

@@ -115,10 +115,10 @@ class Trace:
             elif name in vars(base):
                 return
 
-    def forget_type_attr(self, cls: type, name: str) -> None:
-        """A captured class was written to: what looking `name` up in it and its subclasses gave is to be asked again."""
+    def forget_type_attr(self, cls: type, name: str | None) -> None:
+        """A captured class was written to: what looking `name` (None: anything) up in it and its subclasses gave is asked again."""
         rows = self.type_rows
-        for key in [key for key in rows if key[1] == name and cls in key[0].__mro__]:
+        for key in [key for key in rows if name in (None, key[1]) and cls in key[0].__mro__]:
             found = rows.pop(key)
             self.trail.on_undo(functools.partial(rows.__setitem__, key, found))
 

@@ -201,7 +201,7 @@ def run_code(interp: Interpreter, code: types.CodeType, globals_: Ref, names: Va
         decoded = decode(code)
     except DecodeError as error:
         interp.unsupported(R.UNSUPPORTED_OPCODE, None, str(error))
-    frame = Frame(decoded, code, NONE, [NULL] * decoded.nlocalsplus, globals_, interp.frames[0].builtins)
+    frame = Frame(decoded, code, NONE, [NULL] * decoded.nlocalsplus, globals_, function.builtins_of(interp, globals_))
     frame.names = names
     return interp.finish(frame)
 

@@ -8,6 +8,7 @@ of the run.
 from __future__ import annotations
 
 import builtins
+import collections
 import types
 from typing import Any
 
@@ -19,6 +20,8 @@ from framejit.objects.class_new import winner
 from framejit.objects.stand_in import made_of, stand_in
 from framejit.reasons import R
 from framejit.rules.registry import handler
+
+TupleGetter: Any = collections._tuplegetter  # type: ignore[attr-defined]
 
 
 @handler(builtins.__build_class__)
@@ -104,6 +107,14 @@ def _wrapper(kind: Any) -> Any:
 
 for _kind in (staticmethod, classmethod, property):
     handler(_kind)(_wrapper(_kind))
+
+
+@handler(TupleGetter)
+def tuple_getter(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The descriptor of a field of a named tuple."""
+    if len(args) != 2 or kwargs or not all(s.is_constant(arg) for arg in args):
+        return s.unsupported(R.OPAQUE_CALL, TupleGetter, "arguments")
+    return made_of(s, TupleGetter(*map(s.constant, args)), TupleGetter, tuple(args))
 
 
 def _changed(place: int) -> Any:

@@ -7,13 +7,13 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from framejit.core.classes import LATER
+from framejit.core.classes import LATER, set_bases
 from framejit.core.path import Path
 from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, Const, Pack, Value
 from framejit.objects import dict_view
 from framejit.objects.model import Model, model
-from framejit.objects.object_ import bind_object, own_type_attribute
+from framejit.objects.object_ import HEAP_TYPE, bind_object, own_type_attribute
 from framejit.objects.own_dict import class_dict, own_attribute
 from framejit.objects.rebuild import REBUILDERS
 from framejit.objects.stand_in import stand_in
@@ -21,7 +21,7 @@ from framejit.reasons import R
 from framejit.rules.registry import handler
 
 TEXTS = ("__name__", "__qualname__")
-NEVER = ("__bases__", "__mro__", "__class__", "__dict__", "__base__", "__flags__")
+NEVER = ("__mro__", "__class__", "__dict__", "__base__", "__flags__")
 NOTHING = object()
 
 
@@ -72,6 +72,8 @@ class TypeModel(Model):
         if name == "__annotations__" and found is vars(type)["__annotations__"]:
             own = own_attribute(s, v, name)
             if own is None:
+                if not v.obj.__flags__ & HEAP_TYPE:
+                    return s.raise_error(AttributeError, f"type object '{v.obj.__name__}' has no attribute '__annotations__'")
                 own = s.heap.new(dict, {s.heap.ITEMS: {}})
                 write(s, v, name, own)
             return own
@@ -80,6 +82,8 @@ class TypeModel(Model):
     def set_attribute(self, s: Services, v: Value, name: str, found: Any, new: Value | None) -> bool:
         if not isinstance(v, Const) or name in NEVER:
             return False
+        if name == "__bases__":
+            return new is not None and v.obj in s.trace.classes and _set_bases(s, v, new)
         write(s, v, name, new)
         return True
 
@@ -91,6 +95,25 @@ def act(s: Services, cls: Const, function: Callable[..., Any], *args: Value) -> 
     """Have the exit call this with the class, once that is made."""
     ref = s.trace.classes[cls.obj].ref
     s.heap.set(ref, LATER, (*s.heap.get(ref, LATER), (function, cls, *args)))
+
+
+def _set_bases(s: Services, v: Const, new: Value) -> bool:
+    """Other bases for a captured class."""
+    new = s.force(new)
+    if not isinstance(new, Pack) or not s.is_constant(new):
+        return False
+    cls, bases = v.obj, s.constant(new)
+    before = cls.__bases__
+    if bases == before:
+        return True
+    try:
+        set_bases(cls, bases)
+    except TypeError as error:
+        s.raise_error(TypeError, *error.args)
+    s.trace.trail.on_undo(lambda: set_bases(cls, before))
+    s.trace.forget_type_attr(cls, None)
+    act(s, v, set_bases, new)
+    return True
 
 
 def write(s: Services, v: Const, name: str, new: Value | None) -> None:

@@ -95,11 +95,22 @@ def _real(s: Services, function: Const | Ref) -> tuple[Any, Path]:
     return (function.obj if isinstance(function, Const) else function.real), path
 
 
+def builtins_of(s: Services, globals_: Ref) -> Ref:
+    """The builtins of code with these globals; a namespace born in the capture may name others."""
+    usual: Ref = s.frames[0].builtins  # type: ignore[attr-defined]
+    if globals_.path is not None:
+        return usual
+    found = lookup(s, globals_, "__builtins__")
+    found = NONE if found is MISSING else s.force(found)
+    return found if isinstance(found, Ref) and issubclass(found.cls, dict) else usual
+
+
 def parts(s: Services, function: Const | Ref) -> Parts:
     """The code and namespaces of a function, guarded."""
     builtins = s.frames[0].builtins  # type: ignore[attr-defined]
     if isinstance(function, Ref) and function.path is None:
-        return Parts(s.heap.get(function, CODE), s.heap.get(function, GLOBALS), builtins, function)
+        globals_ = s.heap.get(function, GLOBALS)
+        return Parts(s.heap.get(function, CODE), globals_, builtins_of(s, globals_), function)
     real, path = _real(s, function)
     code = real.__code__
     s.guard(path, "FUNC_CODE", code)

@@ -12,6 +12,7 @@ from framejit.core.errors import Raised
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Ref, Value
 from framejit.objects import exception, frame_
+from framejit.objects.function import builtins_of
 from framejit.reasons import R
 from framejit.rules.registry import handler
 
@@ -77,9 +78,13 @@ def _namespaces(s: Services, given: list[Value]) -> tuple[Ref, Value]:
     key = Const("__builtins__")
     if not s.truth(s.contains(globals_, key)):
         s.setitem(globals_, key, frame.builtins)
-    elif globals_ is not frame.globals and not _is_builtins(s, s.getitem(globals_, key)):
+    elif globals_ is not frame.globals and not _is_builtins(s, s.getitem(globals_, key)) and not _has_own(s, globals_):
         s.unsupported(R.FRAME_INSPECTION, globals_, "other builtins")
     return globals_, names
+
+
+def _has_own(s: Services, globals_: Ref) -> bool:
+    return builtins_of(s, globals_) is not s.frames[0].builtins  # type: ignore[attr-defined]
 
 
 def _is_builtins(s: Services, value: Value) -> bool:
