@@ -97,6 +97,13 @@ def test_floats_stay_constants_where_a_tensor_would_compute_otherwise(function):
     assert counter.runs == 5
 
 
+def test_functions_that_take_no_number_on_the_left_say_so():
+    compiled = framejit.compile(lambda x, a: torch.mul(a, x), backend="eager")
+    for number in (0.1, 0.2, 0.3):
+        with pytest.raises(TypeError, match="must be Tensor, not float"):
+            compiled(torch.ones(2), number)
+
+
 def test_gradients_and_inductor():
     def function(x, a):
         return (x * a).sin().sum(), a * 2

@@ -27,8 +27,10 @@ NUMBER_OPERATORS = frozenset({
     torch.ge, "add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge",
 })  # fmt: skip
 
-# With a float on the left these multiply by a reciprocal, which no operator on two tensors does.
-RECIPROCAL_OPERATORS = frozenset({operator.truediv, torch.div, "div"})
+# Operators that take a number on the left; a division by a tensor multiplies by its reciprocal, which no operator on two tensors does.
+LEFT_OPERATORS = frozenset({
+    operator.add, operator.sub, operator.mul, operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge,
+})  # fmt: skip
 
 # A tensor does these with a number on the left as with one on the right; two tensors round otherwise in another order.
 REFLECTED = frozenset({operator.add, operator.mul})
@@ -63,7 +65,7 @@ def takes_float(target: Any, args: Sequence[Any], number: Any) -> bool:
 
     Beside a tensor of floats that has dimensions it promotes nothing and is computed with as the float itself is.
     """
-    if len(args) != 2 or target not in NUMBER_OPERATORS or (args[0] is number and target in RECIPROCAL_OPERATORS):
+    if len(args) != 2 or target not in NUMBER_OPERATORS or (args[0] is number and target not in LEFT_OPERATORS):
         return False
     other = args[1] if args[0] is number else args[0]
     fake = getattr(other, "fake", None)
