@@ -65,14 +65,19 @@ def make_class(meta: type, name: str, bases: tuple[type, ...], namespace: dict[s
     """`type.__new__` without `__init_subclass__`; the namespace holds nothing with a `__set_name__` written in Python."""
     if not hooked:
         return type.__new__(meta, name, bases, namespace)
+    wrong: TypeError | None = None
     for shield in _shields(bases):
-        made: Any = type.__new__(meta, name, (shield, *bases), namespace)
+        try:
+            made: Any = type.__new__(meta, name, (shield, *bases), namespace)
+        except TypeError as error:  # wrong with every shield, or this one does not fit
+            wrong = wrong or error
+            continue
         try:
             set_bases(made, bases)
         except TypeError:
             continue
         return made
-    raise Misfit
+    raise Misfit if wrong is None else wrong
 
 
 def _shields(bases: tuple[type, ...]) -> Iterator[type]:

@@ -123,7 +123,7 @@ def _unbound(obj: Any) -> tuple[Any, Value] | None:
     """A built-in method of a constant as its type's descriptor and the constant."""
     if isinstance(obj, (types.BuiltinMethodType, types.MethodWrapperType)):
         receiver = obj.__self__
-        if receiver is None or isinstance(receiver, types.ModuleType):
+        if receiver is None or isinstance(receiver, types.ModuleType) or (isinstance(receiver, type) and obj.__name__ == "__new__"):
             return None
         of_class = receiver.__mro__ if isinstance(receiver, type) else ()
         for base in (*of_class, *type(receiver).__mro__):

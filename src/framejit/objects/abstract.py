@@ -46,7 +46,10 @@ def abc_init(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
             inherited = attribute(s, cls, name)
             if inherited is not None and _is_abstract(s, inherited):
                 names[name] = None
-    ABC_INIT(cls.obj)  # the stand-in gets a registry of its own
+    try:
+        ABC_INIT(cls.obj)  # the stand-in gets a registry of its own
+    except TypeError as error:
+        s.raise_error(TypeError, *error.args)
     act(s, cls, ABC_INIT)
     write(s, cls, "__abstractmethods__", s.wrap(frozenset(names)))
     return NONE

@@ -13,7 +13,7 @@ from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, Const, Pack, Value
 from framejit.objects import dict_view
 from framejit.objects.model import Model, model
-from framejit.objects.object_ import HEAP_TYPE, bind_object, own_type_attribute
+from framejit.objects.object_ import HEAP_TYPE, IMMUTABLE_TYPE, bind_object, own_type_attribute
 from framejit.objects.own_dict import class_dict, own_attribute
 from framejit.objects.rebuild import REBUILDERS
 from framejit.objects.stand_in import stand_in
@@ -116,11 +116,23 @@ def _set_bases(s: Services, v: Const, new: Value) -> bool:
     return True
 
 
+def _refuse(s: Services, v: Const, name: str, new: Value | None) -> None:
+    """Classes that exist are written to by CPython, unless they refuse it anyway."""
+    cls = v.obj
+    fixed = not cls.__flags__ & HEAP_TYPE or cls.__flags__ & IMMUTABLE_TYPE
+    if fixed or (new is None and own_attribute(s, v, name) is None and not hasattr(type, name)):
+        try:
+            type.__delattr__(cls, name) if new is None else type.__setattr__(cls, name, None)
+        except (AttributeError, TypeError) as error:
+            s.raise_error(type(error), *error.args)
+    s.unsupported(R.STORE_TO_OPAQUE, v, f"attribute {name} of a class")
+
+
 def write(s: Services, v: Const, name: str, new: Value | None) -> None:
     """`type.__setattr__`, or `type.__delattr__` (`new` is None), of a class that the captured code defined."""
     cls = v.obj
     if cls not in s.trace.classes:
-        s.unsupported(R.STORE_TO_OPAQUE, v, f"attribute {name} of a class")
+        _refuse(s, v, name, new)
     real: Any = NOTHING
     if new is not None:
         new = s.force(new)

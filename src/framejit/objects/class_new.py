@@ -57,12 +57,13 @@ def winner(s: Services, meta: type, kinds: list[type]) -> type:
 def type_new(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`type.__new__(metaclass, name, bases, namespace, **keywords of __init_subclass__)`."""
     given = [s.force(arg) for arg in args]
-    if len(given) != 4 or not isinstance(given[0], Const) or not isinstance(given[0].obj, type) or not issubclass(given[0].obj, type):
+    if not given or not isinstance(given[0], Const) or not isinstance(given[0].obj, type) or not issubclass(given[0].obj, type):
         return s.unsupported(R.BUILD_CLASS, None, "arguments of type.__new__")
+    wanted = zip(given[1:], (str, tuple, dict))
+    if len(given) != 4 or any(not issubclass(value.cls, kind) for value, kind in wanted):
+        return _wrong_arguments(s, given[1:])
     meta, name, bases, namespace = given
-    if not isinstance(name, Const) or not issubclass(bases.cls, tuple):
-        return s.unsupported(R.BUILD_CLASS, None, "arguments of type.__new__")
-    if not isinstance(namespace, Ref) or not issubclass(namespace.cls, dict):
+    if not isinstance(name, Const) or not isinstance(namespace, Ref):
         return s.unsupported(R.BUILD_CLASS, None, "arguments of type.__new__")
     parents = [s.force(base) for base in s.unpack(bases)]
     real_bases: list[type] = []
@@ -76,6 +77,15 @@ def type_new(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if kind is not s.constant(meta) and (new := type_lookup(s, kind, "__new__")) is not NEW:
         return s.call(stood_for(s, new.__func__ if isinstance(new, staticmethod) else new), [Const(kind), *args[1:]], kwargs)
     return Creation(s, kind, name, parents, real_bases, full(s, namespace)).run(kwargs)
+
+
+def _wrong_arguments(s: Services, given: list[Value]) -> Value:
+    plain: dict[type, Any] = {str: "", tuple: (), dict: {}, int: 0, list: [], type(None): None}
+    try:
+        type.__new__(type, *[plain[value.cls] if value.cls in plain else type(value.cls.__name__, (), {})() for value in given])
+    except TypeError as error:
+        return s.raise_error(TypeError, *error.args)
+    return s.unsupported(R.BUILD_CLASS, None, "arguments of type.__new__")
 
 
 class Creation:

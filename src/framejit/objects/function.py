@@ -190,6 +190,9 @@ class FunctionModel(Model):
         s.guard(path, "IS", real)
         return Const(real, path)
 
+    def hash_key(self, s: Services, v: Value) -> Any:
+        return v.obj if isinstance(v, Const) else v
+
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         if not isinstance(v, Ref) or v.path is not None:
             if name == "__code__":

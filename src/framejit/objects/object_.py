@@ -498,11 +498,18 @@ def _of_class(s: Services, v: Const, name: str, found: Any) -> Value | Pending:
     getter = getattr(kind, "__get__", None)
     if isinstance(getter, types.FunctionType):
         if v.obj not in s.trace.classes and (isinstance(v.obj, enum.EnumMeta) or kind is enum.property):
-            return s.wrap(getattr(v.obj, name))
+            return _real_attribute(s, v, name)
         return s.tail_call(stood_for(s, getter), [s.input(path, found), NONE, v])
     if getter is not None and kind is not types.BuiltinFunctionType:
-        return s.wrap(getattr(v.obj, name))
+        return _real_attribute(s, v, name)
     return stood_for(s, found)
+
+
+def _real_attribute(s: Services, v: Const, name: str) -> Value:
+    try:
+        return s.wrap(getattr(v.obj, name))
+    except AttributeError as error:
+        return _no_attribute(s, *error.args)
 
 
 def super_attribute(s: Services, v: Pack, name: str) -> Value | Pending:
