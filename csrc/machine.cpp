@@ -57,6 +57,10 @@ HOT(LOAD_FUNC_FIELD) {
     PyObject *fields[] = {f->func_code, f->func_globals, f->func_defaults, f->func_kwdefaults, f->func_closure};
     return load(m, a[1], fields[a[3]] ? fields[a[3]] : Py_None, a + 4);
 }
+HOT(LOAD_REFERENT) {
+    PyObject *reference = m.reg(a[2]);
+    return PyWeakref_CheckRef(reference) ? load(m, a[1], PyWeakref_GET_OBJECT(reference), a + 3) : nullptr;
+}
 HOT(LOAD_SELF) {
     PyObject *method = m.reg(a[2]);
     if (PyMethod_Check(method)) return load(m, a[1], PyMethod_GET_SELF(method), a + 3);

@@ -67,6 +67,7 @@ TYPE = step("TYPE", lambda o, _a: type(o), lambda p, _a: f"type({p})", "LOAD_TYP
 CELL = step("CELL", lambda o, _a: o.cell_contents, lambda p, _a: f"{p}.cell_contents", "LOAD_CELL")
 CLOSURE = step("CLOSURE", lambda o, a: o.__closure__[a], lambda p, a: f"{p}.__closure__[{a}]", "LOAD_CLOSURE")
 FUNC_FIELD = step("FUNC_FIELD", lambda o, a: getattr(o, FUNC_FIELDS[a]), lambda p, a: f"{p}.{FUNC_FIELDS[a]}", "LOAD_FUNC_FIELD")
+REFERENT = step("REFERENT", lambda o, _a: o(), lambda p, _a: f"{p}()", "LOAD_REFERENT")
 METHOD_SELF = step("METHOD_SELF", lambda o, _a: o.__self__, lambda p, _a: f"{p}.__self__", "LOAD_SELF")
 METHOD_FUNC = step("METHOD_FUNC", lambda o, _a: o.__func__, lambda p, _a: f"{p}.__func__", "LOAD_METHOD_FUNC")
 LEN = step("LEN", lambda o, _a: len(o), lambda p, _a: f"len({p})", "LOAD_LEN")

@@ -82,6 +82,7 @@ TEXTS: dict[str, str] = {
     "LOAD_INSTANCE_DICT": "{0} = {1}.__dict__", "LOAD_DICT_ITEM": "{0} = {1}[{2}]",
     "LOAD_DICT_KEY": "{0} = key{2}({1})", "LOAD_ITEM": "{0} = {1}[{2}]", "LOAD_MEMBER": "{0} = {1}.{2}",
     "LOAD_ATTR": "{0} = {1}.{2}", "LOAD_CLOSURE": "{0} = {1}.__closure__[{2}]", "LOAD_SELF": "{0} = {1}.__self__",
+    "LOAD_REFERENT": "{0} = {1}()",
     "LOAD_METHOD_FUNC": "{0} = {1}.__func__", "LOAD_LEN": "{0} = len({1})", "LOAD_SIZE": "{0} = {1}.size({2})",
     "LOAD_STRIDE": "{0} = {1}.stride({2})", "LOAD_OFFSET": "{0} = {1}.storage_offset()",
     "LOAD_MRO": "{0} = {1}.__mro__", "CHECK_SLOT_EMPTY": "{slot} unbound", "CHECK_CELL_EMPTY": "{0} empty",

@@ -6,6 +6,7 @@ import gc
 import operator
 import struct
 import types
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -224,6 +225,11 @@ def _(m: Machine, d: int, r: int, i: int) -> Any:
 def _(m: Machine, d: int, r: int, i: int) -> Any:
     need(isinstance(m.regs[r], types.FunctionType) and 0 <= i < 5)
     return getattr(m.regs[r], ("__code__", "__globals__", "__defaults__", "__kwdefaults__", "__closure__")[i])
+
+
+@op("LOAD_REFERENT")
+def _(m: Machine, d: int, r: int) -> Any:
+    return need(isinstance(m.regs[r], weakref.ref), m.regs[r]())
 
 
 @op("LOAD_SELF")

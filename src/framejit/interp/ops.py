@@ -137,6 +137,8 @@ def _after_drop(interp: Interpreter, old: Value) -> None:
     """Called when an instruction is done that dropped a reference: a real object's finalizer may run now, not at the exit."""
     if finalizes(old):
         raise Cut(R.OPAQUE_OPERATION, old, "its finalizer may run here")
+    if old.path is not None:  # type: ignore[attr-defined]
+        interp.trace.flag("dropped")
 
 
 @raw("STORE_FAST")
