@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import torch
@@ -36,7 +36,7 @@ from framejit.core.options import CompileOptions, by_key
 from framejit.core.program import OP_NAMES, OPS, unpack
 from framejit.core.state import Exit, ExitKind, Result
 from framejit.core.trace import Trace
-from framejit.core.value import Const, Node, Number, Value
+from framejit.core.value import Const, Lazy, Node, Number, Value
 from framejit.events import (
     Break,
     CaptureEnd,
@@ -478,17 +478,26 @@ def describe(guilty: Any) -> str:
     """A value in a few words, for messages."""
     if guilty is None:
         return ""
-    if isinstance(guilty, Const):
-        guilty = guilty.obj
-    elif isinstance(guilty, Node):
+    kind = type(guilty)
+    if kind is Const:
+        guilty, kind = guilty.obj, type(guilty.obj)
+    elif kind is Node:
         return f"a tensor of the graph ({guilty.node})"
-    elif isinstance(guilty, Number):
+    elif kind is Number:
         return str(guilty.path)
-    elif isinstance(guilty, Value):
+    elif issubclass(kind, Value):
         path = getattr(guilty, "path", None)
-        cls = getattr(guilty, "cls", None) if type(guilty).__name__ != "Lazy" else type(guilty.real)  # type: ignore[attr-defined]
-        return f"a {cls.__qualname__}" + (f" at {path}" if path is not None else "")  # type: ignore[union-attr]
+        cls = guilty.cls if kind is not Lazy else type(guilty.real)
+        return f"a {cls.__qualname__}" + (f" at {path}" if path is not None else "")
+    if _answers_for_itself(kind):
+        return f"a {kind.__qualname__}"
     name = getattr(guilty, "__qualname__", None)
     if isinstance(name, str):
         return f"{getattr(guilty, '__module__', None) or ''}.{name}".lstrip(".")
-    return f"a {type(guilty).__qualname__}"
+    return f"a {kind.__qualname__}"
+
+
+def _answers_for_itself(kind: type) -> bool:
+    """Whether asking objects of this class for an attribute runs the user's code."""
+    hooks = (vars(base) for base in kind.__mro__ if base is not object)
+    return any(isinstance(found.get("__getattribute__"), FunctionType) or "__getattr__" in found for found in hooks)

@@ -187,3 +187,9 @@ def test_deques_that_outlive_the_region():
 
     _, own, plain = framejit.compile(program, backend="eager")(torch.ones(2))
     assert list(own) == [3, 4] and own.maxlen == 2 and plain[1] is plain and plain.maxlen == 3 and own.name is plain
+
+
+@check(*[(lambda n=n: (torch.ones(2), n)) for n in range(1, 4)], graphs=3, breaks=0)
+def test_parts_of_complex_numbers_that_change(x, n):
+    value = complex(1, 2) + n
+    return x + value.real, value.imag, (n > 2).real, n.real

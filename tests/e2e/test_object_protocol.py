@@ -348,3 +348,29 @@ def test_errors_of_format_fields(x):
     for text in ("{0:>3}", "{0.%s}" % "a", "{0[}", "{!}", "{0!rs}", "{%s}" % ("9" * 30), "{0[%s]}" % ("9" * 30)):
         seen.append(said(text.format, Plain()))
     return x + 1, seen
+
+
+class Watched:
+    seen = []
+
+    def __getattribute__(self, name):
+        Watched.seen.append(name)
+        return object.__getattribute__(self, name)
+
+
+def test_a_break_asks_objects_for_nothing():
+    def program(x):
+        Watched.seen.clear()
+        held = Watched()
+        for _ in range(3):
+            framejit.graph_break()
+            x = x + 1
+            held.value = 1
+            held.value, held
+        return x, list(Watched.seen)
+
+    expected = program(torch.ones(2))[1]
+    with framejit.config.patch(strict=True):
+        compiled = framejit.compile(program, backend="eager")
+        for _ in range(3):
+            assert compiled(torch.ones(2))[1] == expected

@@ -16,7 +16,7 @@ GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
 def finalizes(value: Value) -> bool:
     """Whether Python code may run when this reference is dropped: a real generator is closed, `__del__` is called."""
     real = getattr(value, "real", None)
-    return real is not None and (isinstance(real, GENERATORS) or hasattr(type(real), "__del__"))
+    return real is not None and (type(real) in GENERATORS or hasattr(type(real), "__del__"))
 
 
 class Frame(Pending):

@@ -32,7 +32,7 @@ class NumberModel(ConstantModel):
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         if is_symbolic(v):
-            if name in ("real", "numerator"):
+            if name in ("real", "numerator") and v.cls in (int, float):
                 return v
             v = s.wrap(s.constant(v))
         return super().attribute(s, v, name, found)

@@ -120,7 +120,7 @@ def dict_of(s: Services, value: Value) -> Ref | None:
         namespace = getattr(value.real, "__dict__", None)
         return realize_dict(s, value.path.to(ATTR, "__dict__"), namespace) if namespace and value.path is not None else None
     if isinstance(value, Const):
-        namespace = getattr(value.obj, "__dict__", None)
+        namespace = object.__getattribute__(value.obj, "__dict__") if type(value.obj).__dictoffset__ else None
         if type(namespace) is dict and not isinstance(value.obj, type):
             if id(value.obj) in s.trace.wrappers:
                 return _dict_of_wrapper(s, value.obj, namespace)
@@ -338,7 +338,8 @@ def _read_getset(s: Services, v: Value, name: str) -> Value:
     if isinstance(v, Const) and v.path is None and isinstance(v.obj, PLAIN):
         return s.wrap(getattr(v.obj, name))
     real = v.obj if isinstance(v, Const) else getattr(v, "real", None)
-    if path is None or real is None:
+    asks = not is_own_slot(type_lookup(s, v.cls, "__getattribute__"), v.cls, "__getattribute__")
+    if path is None or real is None or asks:
         return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, name)
     return s.input(path.to(ATTR, name), getattr(real, name))
 
