@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import functools
 import types
 from collections import OrderedDict, defaultdict, deque
@@ -15,7 +16,7 @@ from framejit.core.program import EMPTY
 from framejit.core.value import NONE, Const, Ref
 from framejit.lower.materialize import DICT_FIELD, FILLERS, ITEMS, Materializer, builder
 from framejit.objects import callables, exception, frame_, function, generator
-from framejit.rules import caches
+from framejit.rules import caches, context
 
 
 @builder(list)
@@ -150,6 +151,11 @@ def _fill_exception(m: Materializer, ref: Ref, register: int) -> None:
 @builder(types.TracebackType)
 def _traceback(m: Materializer, ref: Ref) -> int:
     raise Retrace(("break", m.heap.get(ref, exception.STEP)))
+
+
+@builder(contextvars.Token)
+def _token(m: Materializer, ref: Ref) -> int:
+    raise Retrace(("break", m.heap.get(ref, context.STEP)))
 
 
 @builder(types.FrameType)

@@ -7,7 +7,6 @@ import _thread
 import bisect
 import cmath
 import collections
-import contextvars
 import functools
 import heapq
 import itertools
@@ -86,6 +85,18 @@ def _delitem(s: Services, container: Value, key: Value) -> Value:
     return NONE
 
 
+def _concat(symbol: str) -> Any:
+    def concat(s: Services, left: Value, right: Value) -> Value:
+        sides = s.force(left), s.force(right)
+        if not issubclass(sides[0].cls, (list, tuple, str, bytes, collections.deque)):
+            for side in sides:
+                if issubclass(side.cls, dict) or s.type_lookup(side.cls, "__getitem__") is MISSING:
+                    s.raise_error(TypeError, f"'{type_name(sides[0].cls)}' object can't be concatenated")
+        return s.binary(symbol, left, right)
+
+    return concat
+
+
 def _index(s: Services, v: Value) -> Value:
     v = s.force(v)
     return v if isinstance(v, Number) and v.cls is int else Const(slice_.index(s, v))
@@ -98,7 +109,7 @@ OPERATORS: dict[str, tuple[int, Any]] = {
     "getitem": (2, lambda s, container, key: s.getitem(container, key)),
     "setitem": (3, _setitem), "delitem": (2, _delitem),
     "contains": (2, lambda s, container, item: s.contains(container, item)),
-    "concat": (2, _binary("+")), "iconcat": (2, _binary("+=")),
+    "concat": (2, _concat("+")), "iconcat": (2, _concat("+=")),
     "not_": (1, lambda s, v: bool_const(not s.truth(v))),
     "truth": (1, lambda s, v: bool_const(s.truth(v))),
     "is_": (2, lambda s, left, right: bool_const(s.is_same(left, right))),
@@ -522,39 +533,6 @@ def field_name_split(s: Services, text: Value) -> Value:
 
     first, rest = s.unpack(run(s, parts, s.constant(text)))
     return Pack(tuple, (first, s.iter(rest)))
-
-
-class HoldsValue:
-    """Predicate: the context variable has this very value now."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any):
-        self.value = value
-
-    def __call__(self, variable: Any) -> bool:
-        return variable.get(MISSING) is self.value
-
-    def __repr__(self) -> str:
-        return f"holds {self.value!r}"
-
-
-@takes(contextvars.ContextVar.get, "self default= /")
-def read_context(s: Services, variable: Value, default: Value | None) -> Value:
-    v = s.force(variable)
-    if not isinstance(v, Const):
-        return s.unsupported(R.OPAQUE_CALL, contextvars.ContextVar.get)
-    found = v.obj.get(MISSING)
-    s.guard(v.path or s.trace.roots.const(v.obj), "PY", HoldsValue(found))
-    if found is not MISSING:
-        return s.input(s.trace.roots.const(found), found)
-    if default is not None:
-        return default
-    try:
-        found = v.obj.get()  # the variable's own default
-    except LookupError:
-        return s.raise_error(LookupError, v)
-    return s.input(s.trace.roots.const(found), found)
 
 
 # -- the world outside ------------------------------------------------------------------------------------------------------------
