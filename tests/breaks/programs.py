@@ -74,12 +74,12 @@ def attribute_of_opaque(x):
 
 
 class Settings:
-    value = 1
+    """Settings."""
 
 
 @example("STORE_TO_OPAQUE")
 def store_to_opaque(x):
-    Settings.value = 1
+    Settings.__doc__ = "Other settings."
     return x + 1
 
 

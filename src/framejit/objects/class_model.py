@@ -8,12 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 from framejit.core.classes import LATER, set_bases
+from framejit.core.heap import MISSING
 from framejit.core.path import Path
 from framejit.core.services import Pending, Services
-from framejit.core.value import NONE, Const, Pack, Value
+from framejit.core.value import NONE, Const, Pack, Ref, Value
 from framejit.objects import dict_view
+from framejit.objects.exact import defines
 from framejit.objects.model import Model, model
-from framejit.objects.object_ import HEAP_TYPE, IMMUTABLE_TYPE, bind_object, own_type_attribute
+from framejit.objects.object_ import HEAP_TYPE, IMMUTABLE_TYPE, OVERRIDES, StandIn, bind_object, own_type_attribute
 from framejit.objects.own_dict import class_dict, own_attribute
 from framejit.objects.rebuild import REBUILDERS
 from framejit.objects.stand_in import stand_in
@@ -116,6 +118,37 @@ def _set_bases(s: Services, v: Const, new: Value) -> bool:
     return True
 
 
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
+
+
+def _may_be_written(cls: type) -> bool:
+    return bool(cls.__flags__ & HEAP_TYPE) and not cls.__flags__ & IMMUTABLE_TYPE and not defines(cls, "__torch_function__")
+
+
+def _override(s: Services, v: Const, name: str, new: Value | None) -> None:
+    """A store to a class that exists: an effect, seen by what reads the attribute later on."""
+    cls, trace = v.obj, s.trace
+    if new is None and own_attribute(s, v, name) is None:
+        _refuse(s, v, name, new)
+    refs = trace.cache.setdefault("written classes", {})
+    ref = refs.get(cls)
+    if ref is None:
+        ref = Ref(type, v.path or trace.roots.const(cls), cls)
+        trace.trail.put(refs, cls, ref)
+    field = ("attribute", name)
+    if new is None and name not in vars(cls):
+        s.heap.load(ref, field, MISSING)  # it came in this region and goes again
+    s.heap.set(ref, field, MISSING if new is None else s.force(new))
+    real = MISSING if new is None else _override_value(s, s.force(new))
+    trace.trail.put(trace.cache.setdefault(OVERRIDES, {}), (cls, name), real)
+    trace.forget_type_attr(cls, name)
+
+
+def _override_value(s: Services, new: Value) -> Any:
+    return StandIn(new) if isinstance(new, Ref) else stand_in(s, new)
+
+
 def _refuse(s: Services, v: Const, name: str, new: Value | None) -> None:
     """Classes that exist are written to by CPython, unless they refuse it anyway."""
     cls = v.obj
@@ -132,7 +165,10 @@ def write(s: Services, v: Const, name: str, new: Value | None) -> None:
     """`type.__setattr__`, or `type.__delattr__` (`new` is None), of a class that the captured code defined."""
     cls = v.obj
     if cls not in s.trace.classes:
-        _refuse(s, v, name, new)
+        if _is_special(name) or not _may_be_written(cls):
+            _refuse(s, v, name, new)
+        _override(s, v, name, new)
+        return
     real: Any = NOTHING
     if new is not None:
         new = s.force(new)

@@ -25,6 +25,7 @@ DICT_FIELD = ("dict",)
 ITEMS = Heap.ITEMS
 PLAIN = (int, float, str, bytes, bool, complex, types.NoneType, types.EllipsisType, types.NotImplementedType)
 CLASS_METHODS = (classmethod, types.ClassMethodDescriptorType)
+OVERRIDES = "class attributes"  # in the cache of the trace: (class, name) -> what the program wrote there, MISSING: deleted
 C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
@@ -50,7 +51,7 @@ def is_own_slot(found: Any, cls: type, name: str) -> bool:
 
 def captured(s: Services, real: Any, path: Path | None = None) -> Value:
     """The constant for a function found in a class, or the captured function that it stands for."""
-    known = s.trace.known.get(id(real)) if s.trace.classes else None
+    known = s.trace.known.get(id(real)) if s.trace.classes or s.trace.wrappers else None
     return known if known is not None and known.cls is types.FunctionType else Const(real, path)
 
 
@@ -78,6 +79,17 @@ def is_data_descriptor(s: Services, found: Any) -> bool:
     return defines(kind, "__set__") or defines(kind, "__delete__")
 
 
+def _overridden(overrides: dict[Any, Any], cls: type, name: str) -> Any:
+    """What the MRO holds after the program has written to classes that exist."""
+    for base in cls.__mro__:
+        found = overrides.get((base, name))
+        if found is None:
+            found = base.__dict__.get(name, MISSING)
+        if found is not MISSING:
+            return found
+    return MISSING
+
+
 def type_lookup(s: Services, cls: type, name: str) -> Any:
     """What the MRO of `cls` holds under `name`, guarded unless the type cannot change; MISSING if nothing."""
     rows = s.trace.type_rows
@@ -92,6 +104,10 @@ def type_lookup(s: Services, cls: type, name: str) -> Any:
         found = MISSING
     if cls.__flags__ & HEAP_TYPE and not cls.__flags__ & IMMUTABLE_TYPE:
         s.trace.guard_type_attr(cls, name, found, s.where())  # type: ignore[attr-defined]
+    overrides = s.trace.cache.get(OVERRIDES)
+    if overrides:
+        found = _overridden(overrides, cls, name)
+        s.trace.trail.put(rows, (cls, name), found)
     return found
 
 
@@ -368,6 +384,8 @@ def bind_object(s: Services, found: Value, kind: type, v: Value, owner: Value) -
     """What an object of any other kind in a class gives; `v` is None where it is read through the class."""
     if kind in (types.MethodType, types.BuiltinFunctionType, types.BuiltinMethodType):
         return found
+    if kind is types.FunctionType:
+        return found if v is NONE else Pack(types.MethodType, (found, v))
     getter = type_lookup(s, kind, "__get__")
     if getter is MISSING:
         return found

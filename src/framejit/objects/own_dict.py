@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from framejit.core.heap import MISSING
 from framejit.core.services import Services
 from framejit.core.value import Const, Value
-from framejit.objects.object_ import HEAP_TYPE, IMMUTABLE_TYPE, stood_for, type_lookup
+from framejit.objects.object_ import HEAP_TYPE, IMMUTABLE_TYPE, OVERRIDES, stood_for, type_lookup
 
 NOTHING = object()
 
@@ -42,6 +43,9 @@ def _may_change(s: Services, cls: type) -> bool:
 
 def own_attribute(s: Services, v: Const, name: str) -> Value | None:
     """What the dict of the class itself holds, None where it holds nothing."""
+    written = (s.trace.cache.get(OVERRIDES) or {}).get((v.obj, name))
+    if written is not None:
+        return None if written is MISSING else stood_for(s, written)
     found = vars(v.obj).get(name, NOTHING)
     if found is NOTHING:
         if _may_change(s, v.obj):
@@ -56,7 +60,9 @@ def names_of(s: Services, cls: type) -> tuple[str, ...]:
     names = tuple(vars(cls))
     if _may_change(s, cls):
         s.guard(s.trace.roots.const(cls), "PY", OwnNames(names))
-    return names
+    written = {name: found for (owner, name), found in (s.trace.cache.get(OVERRIDES) or {}).items() if owner is cls}
+    kept = [name for name in names if written.get(name) is not MISSING]
+    return (*kept, *(name for name, found in written.items() if found is not MISSING and name not in names))
 
 
 def own_names(s: Services, v: Const) -> Iterator[tuple[str, Value]]:
