@@ -193,3 +193,13 @@ def test_deques_that_outlive_the_region():
 def test_parts_of_complex_numbers_that_change(x, n):
     value = complex(1, 2) + n
     return x + value.real, value.imag, (n > 2).real, n.real
+
+
+class Wrong:
+    def __index__(self):
+        return None
+
+
+@check()
+def test_indices_of_a_wrong_type(x):
+    return x + 1, said(lambda: [1][Wrong()]), said(lambda: [1][Wrong() :]), said(lambda: (1,) * Wrong()), said(range, Wrong())

@@ -374,3 +374,36 @@ def test_a_break_asks_objects_for_nothing():
         compiled = framejit.compile(program, backend="eager")
         for _ in range(3):
             assert compiled(torch.ones(2))[1] == expected
+
+
+class Tracked(frozenset):
+    pass
+
+
+class Computed:
+    @property
+    def __len__(self):
+        return lambda: 3
+
+    @property
+    def __getattr__(self):
+        return lambda name: name * 2
+
+
+@check()
+def test_corners_of_the_protocol(x):
+    import operator
+
+    seen = [said(operator.concat, 13, [1]), said(operator.concat, [1], 2), said(operator.concat, {}, [1]), operator.concat([1], [2])]
+    seen += [said(super, 1, 2), said(object.__new__)]
+    kinds = [Tracked(), Tracked(), Tracked([])]
+    return x + 1, seen, kinds[0] is kinds[1], kinds[0] is kinds[0], frozenset() is frozenset(), len(Computed()), Computed().ab
+
+
+def test_a_finished_iterator_of_a_set_survives():
+    def program(x):
+        numbers = iter({1})
+        found = [next(numbers), next(numbers, None)]
+        return x + 1, found, numbers
+
+    assert list(framejit.compile(program, backend="eager")(torch.ones(2))[2]) == []

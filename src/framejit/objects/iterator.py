@@ -361,7 +361,13 @@ def _is_out_of_step(heap: Heap, ref: Ref) -> bool:
 OUT_OF_STEP.update(dict.fromkeys((*FORWARD.values(), *BACKWARD.values(), type(iter(set()))), _is_out_of_step))
 
 
-@iterator(type(iter(set())), lambda get: (advanced, [get("source"), get("index")]))
+def _set_rebuild(get: Field) -> tuple[Any, list[Value]]:
+    if get("source") is NONE:
+        return functools.partial(exhausted, iter, frozenset()), []
+    return advanced, [get("source"), get("index")]
+
+
+@iterator(type(iter(set())), _set_rebuild)
 def _set_next(s: Services, ref: Ref) -> Value | None:
     source, place = field(s, ref, "source"), number(s, ref, "index")
     order = field(s, ref, "order")

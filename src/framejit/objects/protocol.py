@@ -52,7 +52,7 @@ def user_slot(s: Services, value: Value, name: str) -> Value | None:
         return None
     if found is None:
         return None if name in TESTED_FOR_NONE else NONE
-    return object_.bind(s, s.trace.roots.const(found), found, value)
+    return s.finish(object_.bind(s, s.trace.roots.const(found), found, value))
 
 
 def type_error(s: Services, text: str) -> Any:
@@ -356,7 +356,7 @@ def _same_pack(s: Services, left: Pack, right: Pack) -> bool:
     if left.cls is not right.cls or (left.path is None) is not (right.path is None):
         return False
     if left.items is right.items:
-        return not left.items or left.path is right.path
+        return (not left.items and left.cls is tuple) or (left.path is not None and left.path is right.path)
     if left.path is None or left.path is right.path or len(left.items) != len(right.items):
         return False
     one, other = s.real_at(left.path), s.real_at(right.path)  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from framejit.core.path import MEMBER, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Pack, Value, bool_const
 from framejit.objects.exact import ExactModel, type_name
-from framejit.objects.fold import ConstantModel, run
+from framejit.objects.fold import ConstantModel, constant, run
 from framejit.objects.method import method
 from framejit.objects.model import model
 from framejit.objects.number import is_symbolic
@@ -36,12 +36,15 @@ def index(s: Services, v: Value, message: str = "") -> int:
     """The int that a value means as an index (numbers of the program are specialised)."""
     v = s.force(v)
     if isinstance(v, Const) and isinstance(v.obj, int):
-        return int(v.obj)
+        return int.__index__(v.obj)
     if is_symbolic(v) and issubclass(v.cls, int):
         return int(s.constant(v))
     if s.special(v, "__index__") is None:
         return s.raise_error(TypeError, message or f"'{type_name(v.cls)}' object cannot be interpreted as an integer")
-    return int(s.constant(s.call_method(v, "__index__")))
+    found = s.force(s.call_method(v, "__index__"))
+    if not issubclass(found.cls, int):
+        s.raise_error(TypeError, f"__index__ returned non-int (type {type_name(found.cls)})")
+    return int.__index__(constant(s, found))
 
 
 @model(slice)

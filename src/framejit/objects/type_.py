@@ -123,6 +123,8 @@ def initialise(s: Services, instance: Value, args: list[Value], kwargs: dict[str
 
 @handler(object.__new__)
 def object_new(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if not args:
+        return s.raise_error(TypeError, "object.__new__(): not enough arguments")
     target = s.force(args[0])
     if not isinstance(target, Const) or not isinstance(target.obj, type):
         return s.unsupported(R.OPAQUE_CALL, object.__new__)
@@ -200,11 +202,17 @@ def super_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
         cls, self = s.force(args[0]), args[1]
     else:
         return s.unsupported(R.OPAQUE_CALL, super, "unbound super")
+    if not isinstance(cls, Const) or not isinstance(cls.obj, type):
+        return s.raise_error(TypeError, f"super() argument 1 must be a type, not {type_name(cls.cls)}")
     receiver = s.force(self)
+    if receiver.cls is type(None):
+        return s.unsupported(R.OPAQUE_CALL, super, "unbound super")
     owner = receiver.cls
-    if isinstance(receiver, Const) and isinstance(receiver.obj, type) and issubclass(receiver.obj, s.constant(cls)):
+    if isinstance(receiver, Const) and isinstance(receiver.obj, type) and cls.obj in receiver.obj.__mro__:
         owner = receiver.obj
-    if not issubclass(owner, s.constant(cls)):
+    if cls.obj not in owner.__mro__:
+        if s.type_lookup(owner, "__class__") is not object.__dict__["__class__"]:
+            return s.unsupported(R.OPAQUE_CALL, super, "an object that pretends to be of the class")
         return s.raise_error(TypeError, "super(type, obj): obj must be an instance or subtype of type")
     return Pack(super, (cls, receiver, Const(owner)))
 
@@ -232,6 +240,8 @@ class SuperModel(Model):
     __slots__ = ()
 
     def realize(self, s: Services, path: Path, real: Any) -> Value:
+        if type(real) is not super or SUPER_PARTS[1].__get__(real) is None:
+            return s.unsupported(R.UNKNOWN_TYPE, real)
         s.guard(path, "TYPE", super)
         parts = tuple(s.force(s.input(path.to(MEMBER, part), part.__get__(real))) for part in SUPER_PARTS)
         return Pack(super, parts, path)
