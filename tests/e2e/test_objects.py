@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import torch
 
+import framejit
 from support import check
 
 
@@ -224,3 +225,49 @@ def test_builtins(x):
 @check(lambda: (torch.ones(2), [1], [1]), breaks=0)
 def test_identity_of_arguments(x, a, b):
     return x + 1 if a is b else x - 1
+
+
+asked = []
+
+
+class Watched:
+    k = 2
+
+    def __getattribute__(self, name):
+        asked.append(name)
+        return super().__getattribute__(name)
+
+    def __getattr__(self, name):
+        asked.append(("missing", name))
+        raise AttributeError(name)
+
+    def method(self, n):
+        framejit.graph_break()
+        return self.k + n
+
+
+def hand(value):
+    return value
+
+
+def ends_with(watched):
+    held = watched
+    framejit.graph_break()
+    return [held, held]
+
+
+@check(lambda: (torch.ones(2), Watched()), graphs=5, breaks=8)
+def test_objects_are_asked_for_nothing_that_the_program_does_not_ask(x, watched):
+    asked.clear()
+    y = x + hand(watched).k
+    framejit.graph_break()
+    table = {"w": watched, "m": [watched]}
+    framejit.graph_break()
+    held = ends_with(watched)
+    y = y * held[0].method(2)
+    for attempt in (lambda: next(watched), lambda: watched(1), lambda: watched.nothing, lambda: memoryview(watched), lambda: watched + 1, lambda: {watched: 1}[2]):
+        try:
+            attempt()
+        except (TypeError, AttributeError, KeyError) as error:
+            y = y + len(error.args)
+    return y, list(asked), len(table)

@@ -20,7 +20,7 @@ def signature(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value
     bound = isinstance(value, Pack) and value.cls is types.MethodType
     function = s.force(value.items[0]) if isinstance(value, Pack) else value
     real = function.obj if isinstance(function, Const) else function.real if isinstance(function, Ref) else None
-    if len(args) != 1 or kwargs or not isinstance(real, types.FunctionType):
+    if len(args) != 1 or kwargs or type(real) is not types.FunctionType:
         return NotImplemented
     path = path_of(s, function)
     if path is None or hasattr(real, "__wrapped__") or hasattr(real, "__signature__"):
