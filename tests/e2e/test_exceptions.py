@@ -1,6 +1,7 @@
 """Exceptions raised, caught, chained and cleaned up inside a graph, and those that leave it."""
 
 import contextlib
+import sys
 
 import pytest
 import torch
@@ -260,3 +261,34 @@ def test_an_exception_ends_a_callee_and_closes_a_generator_of_its_caller(x):
     except KeyError as error:
         log.append(error.args)
     return x + len(log), log
+
+
+def handles(x, log):
+    x = x * 2
+    try:
+        framejit.graph_break()
+        raise ValueError(1)
+    except ValueError as error:
+        log.append(repr(error.__context__))
+        framejit.graph_break()
+    log.append(repr(sys.exc_info()[1]))
+    try:
+        raise IndexError(2)
+    except IndexError as error:
+        log.append(repr(error.__context__))
+    return x + 1
+
+
+@check(lambda: (torch.ones(2), False), lambda: (torch.ones(2), True), graphs=4, breaks=8)
+def test_regions_know_whether_an_exception_is_being_handled(x, handling):
+    log = []
+    x = handles(x, log)
+    try:
+        if handling:
+            raise KeyError(0)
+    except KeyError:
+        x = handles(x, log)
+        log.append(repr(sys.exc_info()[1]))
+    else:
+        x = handles(x, log)
+    return handles(x, log), log

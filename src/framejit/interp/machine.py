@@ -140,8 +140,7 @@ class Interpreter:
         frame = Frame(code, start.code, func, slots[: code.nlocalsplus], globals_, realize_dict(self, roots.root(BUILTINS), start.builtins))
         frame.stack = slots[code.nlocalsplus :]
         frame.index = first
-        if start.handled is not None:
-            self.state["handled"] = Lazy(roots.root(HANDLED), start.handled)
+        self.state["handled"] = Lazy(roots.root(HANDLED), start.handled)  # also where there is none: another frame may come with one
         return frame
 
     def _push_callers(self, root: Frame) -> None:

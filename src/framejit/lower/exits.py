@@ -10,7 +10,7 @@ from framejit.bytecode.flow import analyze
 from framejit.core.path import CALLER_SLOT, HANDLED, SLOT
 from framejit.core.program import EMPTY, KEEP, OPAQUE_KINDS
 from framejit.core.state import Exit, ExitKind, FrameState
-from framejit.core.value import NONE, Null, Value
+from framejit.core.value import Null, Value
 from framejit.lower.materialize import Materializer
 from framejit.lower.pack import Instruction, Label
 
@@ -101,11 +101,10 @@ class Exits:
 
     def _handled(self, value: Value | None) -> int:
         """The register of the handled exception, -1 for none, -2 if it is the one from the region's start."""
-        entered = (HANDLED, None) in self.m.trace.roots.table
-        if value is None or value is NONE or (getattr(value, "obj", self) is None):
-            return EMPTY if entered else KEEP
         path = getattr(value, "path", None)
-        return KEEP if path is not None and path.kind == HANDLED else self.m.value(value)
+        if value is None or (path is not None and path.kind == HANDLED):
+            return KEEP
+        return EMPTY if getattr(value, "obj", self) is None else self.m.value(value)
 
     def emit(self) -> list[Instruction | Label]:
         """The exit rows."""
