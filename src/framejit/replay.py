@@ -38,7 +38,8 @@ def _can_restore(changed: list[Input]) -> bool:
     total = 0
     for entry in changed:
         real = entry.real
-        if real.requires_grad or real.layout is not torch.strided or entry.value.fake.requires_grad:  # type: ignore[attr-defined]
+        recorded = real.requires_grad is not entry.value.fake.requires_grad or not real.is_leaf  # type: ignore[attr-defined]
+        if recorded or real.layout is not torch.strided:  # a leaf that requires grad is only changed where nothing is recorded
             return False
         total += real.numel() * real.element_size()
     return total <= SAVED_BYTES
@@ -46,7 +47,7 @@ def _can_restore(changed: list[Input]) -> bool:
 
 def _saving_inputs(graph: Graph, changed: tuple[int, ...]) -> Graph:
     def call(*args: Any) -> Sequence[Any]:
-        saved = [(args[index], args[index].clone()) for index in changed]
+        saved = [(args[index], args[index].detach().clone()) for index in changed]
         try:
             return graph(*args)
         except Exception:

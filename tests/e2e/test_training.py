@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
-from support import program
+from support import check, program
 
 OPTIMIZERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
@@ -323,3 +323,25 @@ def test_threads_share_a_model(compiled):
     for thread in threads:
         thread.join()
     return call(torch.ones(2, 3))
+
+
+def step_and_fail(x, w, said):
+    y = x * 2
+    try:
+        with torch.no_grad():
+            w -= 0.5
+            w.mul_(2)
+        z = w.detach()
+    except RuntimeError:
+        said.append("wrong handler")
+        return y, said
+    try:
+        z[1:3] = z[:2]  # overlaps, which no fake tells
+    except RuntimeError as error:
+        said.append(type(error).__name__)
+    return z, said
+
+
+@check(lambda: (torch.arange(4.0), torch.ones(4, requires_grad=True), []), lambda: (torch.arange(4.0), torch.nn.Parameter(torch.ones(4)), []), graphs=4, breaks=0)
+def test_a_changed_leaf_is_restored_before_a_replay(x, w, said):
+    return step_and_fail(x, w, said)

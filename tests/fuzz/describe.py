@@ -6,7 +6,7 @@ import dis
 import functools
 import itertools
 import types
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -86,7 +86,8 @@ def _(out: Describer, path: str, value: Any) -> None:
 
 @row(dict)
 def _(out: Describer, path: str, value: Any) -> None:
-    for index, (key, item) in enumerate(dict.items(value)):
+    order = OrderedDict if isinstance(value, OrderedDict) else dict  # the dict under an OrderedDict has another order
+    for index, (key, item) in enumerate(order.items(value)):
         out.value(f"{path}.key{index}", key)
         out.value(f"{path}[{key!r}]" if type(key) in PLAIN else f"{path}.item{index}", item)
     if hasattr(value, "default_factory"):
