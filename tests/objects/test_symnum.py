@@ -3,7 +3,7 @@
 import torch
 
 import framejit
-from support import Counter
+from support import Counter, check
 
 
 def runs(function, numbers, graphs):
@@ -73,3 +73,15 @@ def test_counter_attribute():
     for step in range(1, 12):
         assert torch.equal(compiled(torch.zeros(2)), torch.full((2,), float(step)))
     assert state.count == 11 and counter.graphs <= 3
+
+
+@check(*[lambda n=n: (torch.ones(2), n) for n in (2, 3, 5)], calls=1)
+def test_complex_numbers_and_numbers_that_change(x, n):
+    c = complex(1, 2)
+    sums = c + n, n * c, c == n, n - c, (c + n).real, n.real, n.numerator, n.imag, n.denominator, -c
+    return x * n, sums, int((c + n).real)
+
+
+@check(*[lambda f=f: (torch.ones(2), f) for f in (0.5, 1.5, 2.5)], calls=1)
+def test_floats_that_change_have_the_attributes_of_floats(x, f):
+    return x * f, f.real, f.imag, hasattr(f, "numerator"), f + 1j

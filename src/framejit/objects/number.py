@@ -32,7 +32,7 @@ class NumberModel(ConstantModel):
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         if is_symbolic(v):
-            if name in ("real", "numerator") and v.cls in (int, float):
+            if name == "real" and v.cls in (int, float) or name == "numerator" and v.cls is int:
                 return v
             v = s.wrap(s.constant(v))
         return super().attribute(s, v, name, found)
@@ -47,6 +47,7 @@ class NumberModel(ConstantModel):
             return None
         if isinstance(left, Ref) or isinstance(right, Ref):
             return s.unsupported(R.OPAQUE_OPERATION, left, "arithmetic on an identity")
+        left, right = _operands(s, left, right)
         if is_symbolic(left) or is_symbolic(right):
             return symnum.binary(s, symbol.removesuffix("="), left, right)
         return fold.binary(s, symbol, left, right)
@@ -57,6 +58,7 @@ class NumberModel(ConstantModel):
             return None
         if isinstance(v, Ref) or isinstance(other, Ref):
             return _compare_later(s, symbol, v, other)
+        v, other = _operands(s, v, other)
         if is_symbolic(v) or is_symbolic(other):
             return symnum.compare(s, symbol, v, other)
         return fold.compare(s, symbol, v, other)
@@ -71,6 +73,13 @@ class NumberModel(ConstantModel):
     def unary(self, s: Services, symbol: str, v: Value) -> Value:
         v = unwrap(s, v)
         return symnum.unary(s, symbol, v) if is_symbolic(v) else super().unary(s, symbol, v)
+
+
+def _operands(s: Services, left: Value, right: Value) -> tuple[Value, Value]:
+    """Operands of an operator; beside a complex number the other one is a constant too, as programs compute no complex numbers."""
+    if complex not in (left.cls, right.cls):
+        return left, right
+    return s.wrap(s.constant(left)), s.wrap(s.constant(right))
 
 
 FUNCTION, ARGUMENTS = ("function",), ("arguments",)
