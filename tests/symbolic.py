@@ -38,7 +38,7 @@ class Realizer:
     def root(self, kind: str, arg: Any) -> Any:
         if kind == "SLOT":
             return self.slots[arg[0]]
-        return {"FUNC": self.func, "GLOBALS": self.func.__globals__, "BUILTINS": vars(builtins)}[kind]
+        return {"FUNC": self.func, "GLOBALS": self.func.__globals__, "BUILTINS": vars(builtins), "HANDLED": None}[kind]
 
     def read(self, path: Any) -> Any:
         return path.read(self.root)

@@ -4,6 +4,7 @@ import contextlib
 from collections import deque
 
 import framejit
+import torch
 from support import check
 
 log = []
@@ -202,3 +203,36 @@ def test_stop_iteration_passes_a_context_manager(x):
             next(iter(()))
     except StopIteration as error:
         return x + 1, log, error.args
+
+
+def closes(log):
+    try:
+        yield 1
+    finally:
+        log.append("closed")
+
+
+@check(lambda: (torch.ones(2), True, []), lambda: (torch.ones(2), False, []), graphs=3, breaks=2)
+def test_what_lies_in_a_dead_local_stays_there(x, simple, log):
+    if not simple:
+        running = closes(log)
+        x = x + next(running)
+    framejit.graph_break()
+    y = x * 2
+    framejit.graph_break()
+    log.append("end")
+    z = y + len(log)
+    return z, list(log)
+
+
+@check(lambda: (torch.ones(2), True, []), lambda: (torch.ones(2), False, []), graphs=4, breaks=2)
+def test_what_a_deleted_local_held_is_gone(x, simple, log):
+    if not simple:
+        running = closes(log)
+        x = x + next(running)
+    framejit.graph_break()
+    running = x * 2
+    del running
+    log.append("deleted")
+    framejit.graph_break()
+    return x + len(log), list(log)

@@ -140,8 +140,22 @@ class Interpreter:
         frame = Frame(code, start.code, func, slots[: code.nlocalsplus], globals_, realize_dict(self, roots.root(BUILTINS), start.builtins))
         frame.stack = slots[code.nlocalsplus :]
         frame.index = first
+        self._note_empty(frame, 0)
         self.state["handled"] = Lazy(roots.root(HANDLED), start.handled)  # also where there is none: another frame may come with one
         return frame
+
+    def _note_empty(self, frame: Frame, depth: int) -> None:
+        """Remember the empty slots of a real frame: where nobody looks at them, other frames come with values in them, which stay."""
+        self.trace.cache["empty", depth] = {index for index, slot in enumerate(frame.slots) if slot is NULL}
+
+    def empty_slot(self, index: int) -> None:
+        """The running frame empties a slot by itself: if it is a real one, the slot must be empty now or have been so before."""
+        if self.is_root(self.frames[-1]):
+            depth = self.callers - len(self.waiting)
+            if index in self.trace.cache["empty", depth]:
+                name = self.frames[-1].code.locals[index].name
+                arg, kind = ((index, name), SLOT) if not depth else ((depth, index, name), CALLER_SLOT)
+                self.guard(self.trace.roots.root(kind, arg), "SLOT_EMPTY", self.start.empty)
 
     def _push_callers(self, root: Frame) -> None:
         """The frames that wait for the root: entered when it returns, unread and unguarded till then."""
@@ -160,6 +174,7 @@ class Interpreter:
             frame = Frame(code, waiting.code, Const(waiting.func, path), slots[: code.nlocalsplus], namespace, root.builtins)
             frame.stack = slots[code.nlocalsplus :]
             frame.index = code.by_pc[waiting.pc]
+            self._note_empty(frame, depth)
             callee.result = waiting.result
             if waiting.result is Result.DISCARD:
                 callee.extra = Lazy(roots.root(CALLER_EXTRA, (depth,)), waiting.extra)

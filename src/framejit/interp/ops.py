@@ -128,6 +128,7 @@ def load_fast(interp: Interpreter, frame: Frame, ins: Instr) -> None:
 
 @raw("LOAD_FAST_AND_CLEAR")
 def load_fast_and_clear(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    interp.empty_slot(ins.value)
     frame.stack.append(frame.slots[ins.value])
     frame.slots[ins.value] = NULL
     frame.index += 1
@@ -157,6 +158,7 @@ def delete_fast(interp: Interpreter, frame: Frame, ins: Instr) -> None:
         name = frame.code.locals[ins.value].name
         interp.raise_error(UnboundLocalError, f"cannot access local variable '{name}' where it is not associated with a value")
     old = frame.slots[ins.value]
+    interp.empty_slot(ins.value)
     frame.slots[ins.value] = NULL
     frame.index += 1
     _after_drop(interp, old)

@@ -91,13 +91,22 @@ class Exits:
         keep = self.keep_locals or not LOOKS_AT_LOCALS.isdisjoint(state.code.co_names)
         entries: list[Any] = []
         for index, value in enumerate((*state.slots, *state.stack)):
-            if is_root and _is_slot(value, index, self.leave.leaves):
+            if is_root and self._is_slot(value, index, self.leave.leaves):
                 entries.append(KEEP)
             elif keep or index >= len(state.slots) or live >> index & 1:
                 entries.append(self.m.value(value))
             else:
                 entries.append(value)
         return entries
+
+    def _is_slot(self, value: Value, index: int, depth: int) -> bool:
+        """Whether the frame that waits `depth` calls above holds the value in this very slot already."""
+        if isinstance(value, Null):
+            return index in self.m.trace.cache.get(("empty", depth), ())
+        path = getattr(value, "path", None)
+        if path is None:
+            return False
+        return path.arg[:2] == (depth, index) if path.kind == CALLER_SLOT else path.kind == SLOT and path.arg[0] == index and not depth
 
     def _handled(self, value: Value | None) -> int:
         """The register of the handled exception, -1 for none, -2 if it is the one from the region's start."""
@@ -155,16 +164,6 @@ class Exits:
         elif ins.op == "CALL" and ins.value:
             constants = (self.m.packer.const(ins.value),)
         self.add("OPAQUE", kind, argument, ins.pc, ins.next_pc, ins.target, constants)
-
-
-def _is_slot(value: Value, index: int, depth: int) -> bool:
-    """Whether the frame that waits `depth` calls above holds the value in this very slot already."""
-    if isinstance(value, Null):
-        return False
-    path = getattr(value, "path", None)
-    if path is None:
-        return False
-    return path.arg[:2] == (depth, index) if path.kind == CALLER_SLOT else path.kind == SLOT and path.arg[0] == index and not depth
 
 
 def _return_pc(code: CodeType) -> int:
