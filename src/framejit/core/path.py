@@ -81,11 +81,12 @@ CALLED = step("CALLED", lambda o, a: a.function(o, *a.args), lambda _p, a: a.tex
 
 
 class Called(NamedTuple):
-    """The function of a CALLED step, the constants behind its first argument, and what stands for all of it in texts."""
+    """The function of a CALLED step, the constants behind its first argument, what stands for all of it in texts, whether by chance."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
     text: str
+    drawn: bool = False
 
 
 def _item_text(parent: str, key: Any) -> str:
@@ -134,11 +135,11 @@ class Path:
         plain = self.parent is None or self.kind == CALLED
         return STEPS[self.kind].text("" if plain else str(self.parent), self.arg)
 
-    def is_called(self) -> bool:
-        """Whether a function's answer takes part in the value, which the next run need not see again."""
+    def is_drawn(self) -> bool:
+        """Whether a random number takes part in the value, which the next run need not see again."""
         path: Path | None = self
         while path is not None:
-            if path.kind == CALLED or (STEPS[path.kind].binary and path.arg[1].is_called()):
+            if (path.kind == CALLED and path.arg.drawn) or (STEPS[path.kind].binary and path.arg[1].is_drawn()):
                 return True
             path = path.parent
         return False

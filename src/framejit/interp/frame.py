@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from types import AsyncGeneratorType, CodeType, CoroutineType, GeneratorType
+from types import AsyncGeneratorType, CodeType, CoroutineType, FunctionType, GeneratorType
 from typing import Any
+from weakref import getweakrefs
 
 from framejit.bytecode.instr import Code
 from framejit.core.services import Pending
@@ -14,9 +15,20 @@ GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
 
 
 def finalizes(value: Value) -> bool:
-    """Whether Python code may run when this reference is dropped: a real generator is closed, `__del__` is called."""
+    """Whether Python code may run when this reference is dropped: a real generator is closed, `__del__` or a callback called."""
     real = getattr(value, "real", None)
-    return real is not None and (type(real) in GENERATORS or hasattr(type(real), "__del__"))
+    if real is None:
+        return False
+    if type(real) in GENERATORS or hasattr(type(real), "__del__"):
+        return True
+    if issubclass(type(real), (type, FunctionType)) or not type(real).__weakrefoffset__:
+        return False  # caches per class or function do not end with a local variable
+    return any(_is_users(ref.__callback__) for ref in getweakrefs(real))
+
+
+def _is_users(callback: Any) -> bool:
+    """Whether a weak reference's callback does something that a program may see: torch and the capture have their own."""
+    return isinstance(callback, FunctionType) and (callback.__module__ or "").split(".")[0] not in ("torch", "framejit", "functorch")
 
 
 class Frame(Pending):

@@ -23,7 +23,7 @@ from framejit.core.where import Where
 from framejit.interp import calls, generators
 from framejit.interp.frame import Frame
 from framejit.interp.unwind import unwind
-from framejit.objects import constants, exception, frame_, object_, protocol
+from framejit.objects import constants, exception, frame_, object_, protocol, weak
 from framejit.objects.dict_ import realize_dict
 from framejit.objects.model import model_of
 from framejit.reasons import R
@@ -206,7 +206,7 @@ class Interpreter:
 
     def _loop(self) -> Exit:
         frames, log = self.frames, self.trace.trail.log
-        ops = OPS
+        ops, cache = OPS, self.trace.cache
         while True:
             frame = frames[-1]
             ins = frame.code.instructions[frame.index]
@@ -222,6 +222,8 @@ class Interpreter:
                 handler(self, frame, ins)
             except Raised as raised:
                 unwind(self, raised.value, 0)
+            if weak.WATCHED in cache and ins.op not in HOLDING_OPS and weak.must_break(self):
+                raise Retrace(("break", self.steps))
             if not frames:
                 return Exit(ExitKind.RETURN, value=self.returned, leaves=self.callers, handled=self.state["handled"])
 
@@ -273,7 +275,7 @@ class Interpreter:
     def run_nested(self, depth: int) -> None:
         """Run until the frame stack is back at `depth`; the last frame's value is in `self.returned`."""
         frames = self.frames
-        ops = OPS
+        ops, cache = OPS, self.trace.cache
         base, self.base = self.base, depth
         try:
             while len(frames) > depth:
@@ -289,6 +291,8 @@ class Interpreter:
                     handler(self, frame, ins)
                 except Raised as raised:
                     unwind(self, raised.value, depth)
+                if weak.WATCHED in cache and ins.op not in HOLDING_OPS and weak.must_break(self):
+                    raise Retrace(("break", self.steps))
         finally:
             self.base = base
 
@@ -395,6 +399,10 @@ class Interpreter:
     repr, str = protocol.repr_, protocol.str_
 
 
+# What drops no reference.
+HOLDING_OPS = frozenset({
+    "LOAD_FAST", "LOAD_CONST", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CLOSURE", "PUSH_NULL", "COPY", "SWAP", "NOP", "RESUME",
+})  # fmt: skip
 NATIVE_OPS = frozenset({"RETURN_VALUE", "YIELD_VALUE", "RAISE_VARARGS", "RERAISE", "RETURN_GENERATOR", "SEND"})
 
 __all__ = ["MISSING", "OPS", "Interpreter", "Pack", "Start"]

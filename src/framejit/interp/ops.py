@@ -367,7 +367,14 @@ def store_subscr(interp: Interpreter, ins: Instr, value: Value, container: Value
 
 @op("DELETE_SUBSCR")
 def delete_subscr(interp: Interpreter, ins: Instr, container: Value, key: Value) -> None:
+    held, heap = interp.force(container), interp.heap
+    before = heap.get(held, heap.ITEMS) if isinstance(held, Ref) else None
     interp.delitem(container, key)
+    if isinstance(held, Ref) and issubclass(held.cls, list):
+        left = set(map(id, heap.get(held, heap.ITEMS) or ()))
+        for item in before or heap.initial_of(held, heap.ITEMS) or ():
+            if id(item) not in left and finalizes(item):
+                interp.unsupported(R.OPAQUE_OPERATION, item, "its finalizer may run here")
 
 
 # -- operators ----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from framejit.core.heap import MISSING
 from framejit.core.program import EMPTY
 from framejit.core.value import NONE, Const, Ref
 from framejit.lower.materialize import DICT_FIELD, FILLERS, ITEMS, Materializer, builder
-from framejit.objects import callables, exception, frame_, function, generator
+from framejit.objects import callables, exception, frame_, function, generator, weak
 from framejit.rules import caches, context
 
 
@@ -76,6 +76,21 @@ def _cached_function(m: Materializer, ref: Ref) -> int:
         raise Retrace(("break", m.heap.get(ref, caches.STEP).obj))
     register = m.made[id(ref)] = m.call(caches.Wrapper, *(m.value(parts[name]) for name in ("function", "maxsize", "typed", "info")))
     m.store(ref, register, DICT_FIELD, m.heap.get(ref, DICT_FIELD))
+    return register
+
+
+@builder(weak.Reference)
+def _weak_reference(m: Materializer, ref: Ref) -> int:
+    fields = m.heap.fields_of(ref)
+    register = m.call(weak.make_reference, m.value(fields[weak.REFERENT]), m.value(fields[weak.CALLBACK]), m.const(ref.cls))
+    if id(ref) in m.made:
+        return m.made[id(ref)]  # its referent holds it
+    m.made[id(ref)] = register
+    for field, value in list(fields.items()):
+        if field == weak.HASHED:
+            m.effect(hash, register)
+        elif field not in (weak.REFERENT, weak.CALLBACK) and value is not MISSING:
+            m.store(ref, register, field, value)
     return register
 
 

@@ -88,7 +88,7 @@ class Exits:
         """A register for each live entry of a frame, the value itself for each dead one."""
         code = decode(state.code)
         live = analyze(code).live[code.by_pc[state.pc]]
-        keep = self.keep_locals or not LOOKS_AT_LOCALS.isdisjoint(state.code.co_names)
+        keep = self.keep_locals or "weak" in self.m.trace.cache or not LOOKS_AT_LOCALS.isdisjoint(state.code.co_names)
         entries: list[Any] = []
         for index, value in enumerate((*state.slots, *state.stack)):
             if is_root and self._is_slot(value, index, self.leave.leaves):

@@ -19,6 +19,7 @@ from framejit.core.trace import Trace
 from framejit.core.value import Const, Lazy, Node, Null, Number, Pack, Ref, Value
 from framejit.lower.guards import Head
 from framejit.lower.pack import Instruction, Label, Packer
+from framejit.objects import weak
 from framejit.objects.dict_ import user_keys
 from framejit.objects.exact import defines
 from framejit.objects.exception import raised_at
@@ -246,6 +247,8 @@ class Materializer:
         made_by = self.trace.cache.get((MADE_BY, ref))
         if made_by is not None:
             return self.call(made_by[0].obj, *(self.value(arg) for arg in made_by[1:]))
+        if issubclass(cls, weak.Reference):
+            cls = weak.Reference
         found = BUILDERS.get(cls)
         if found is not None:
             return found(self, ref)

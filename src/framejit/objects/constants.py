@@ -41,7 +41,7 @@ def constant(s: Services, value: Value) -> Any:
 
 def foresee(s: Services, number: Number) -> None:
     """In front of a guard on a number: one that was drawn at random is not to be guarded once it was seen to differ."""
-    if number.path.is_called() and dynamic.should_be_dynamic(s.start.code, s.start.pc, number.path, number.hint):  # type: ignore[attr-defined]
+    if number.path.is_drawn() and dynamic.should_be_dynamic(s.start.code, s.start.pc, number.path, number.hint):  # type: ignore[attr-defined]
         s.unsupported(R.RANDOM_STATE, number, "what goes on depends on it")
 
 

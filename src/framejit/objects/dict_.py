@@ -94,7 +94,8 @@ def key_in(s: Services, ref: Value, value: Value) -> Any:
     if isinstance(value, Const) and trusted(value.obj):
         return value.obj
     assert isinstance(ref, Ref)
-    depends = isinstance(value, Ref) and value.cls is int  # on the other keys, as those of user code do
+    # on the other keys, as those of user code do
+    depends = (isinstance(value, Ref) and value.cls is int) or hasattr(model_of(value.cls), "hashed_as")
     if not isinstance(value, (Const, Node)) and isinstance(s.type_lookup(value.cls, "__hash__"), FunctionType):
         depends = True
     return hash_key(s, value, full(s, ref) if depends else None)

@@ -373,6 +373,9 @@ def hash_(s: Services, value: Value) -> Value:
             return type_error(s, "__hash__ method should return an integer")
         number = int(s.constant(found))
         return Const(hash(number) if not -sys.maxsize - 1 <= number <= sys.maxsize or number == -1 else number)
+    stands_for = getattr(model_of(value.cls), "hashed_as", None)
+    if stands_for is not None:
+        return hash_(s, stands_for(s, value))
     key = hash_key(s, value)
     if _by_identity(key):
         return s.unsupported(R.OPAQUE_OPERATION, value, "hash by identity")

@@ -57,7 +57,7 @@ class Stream:
         self.steps.append((name, args))
         self.answers.append(answer)
         if self.places:
-            called = Called(lib.drawn, (name, *args), f"draw {len(self.steps)} of {self.text}")
+            called = Called(lib.drawn, (name, *args), f"draw {len(self.steps)} of {self.text}", True)
             self.places.append(self.places[-1].to(CALLED, called))
 
 
@@ -210,7 +210,7 @@ def getstate(s: Services, self: Value) -> Value:
     state = (stream if count == len(stream.steps) else stream.branch(count)).twin.getstate()
     if not stream.places:
         return Pack(tuple, tuple(map(Const, state)))
-    path = stream.places[count].to(CALLED, Called(lib.state_behind, (), f"state {count} of {stream.text}"))
+    path = stream.places[count].to(CALLED, Called(lib.state_behind, (), f"state {count} of {stream.text}", True))
     s.guard(path, "LEN", len(state))  # read now, not when the twin has gone on
     return s.input(path, state)
 
