@@ -165,6 +165,8 @@ def _call_class(interp: Interpreter, target: Const, args: list[Value], kwargs: d
 
 
 def _call_instance(interp: Interpreter, target: Value, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+    if isinstance(target, Pending):  # code of its own finds what is called
+        return tail_call(interp, interp.finish(target), args, kwargs)
     method = interp.special(target, "__call__")
     if isinstance(method, Pack) and not (isinstance(method.items[0], Const) and type(method.items[0].obj) is types.WrapperDescriptorType):
         return tail_call(interp, method, args, kwargs)

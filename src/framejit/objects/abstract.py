@@ -7,10 +7,11 @@ from typing import Any
 
 from framejit.core.classes import STAND_INS
 from framejit.core.errors import Raised
+from framejit.core.heap import MISSING
 from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Value, bool_const
 from framejit.objects.class_model import act, write
-from framejit.objects.object_ import PLAIN
+from framejit.objects.object_ import PLAIN, type_lookup
 from framejit.objects.own_dict import own_names
 from framejit.objects.type_ import ABC_CHECK, is_subclass
 from framejit.reasons import R
@@ -99,7 +100,12 @@ def _is_subclass(s: Services, cls: Const, of: Const) -> bool:
     registered = [one() for one in DUMP(cls.obj)[0]]
     if any(is_subclass(s, of, Const(one)) for one in registered if one is not None):
         return True
-    return any(is_subclass(s, of, one) for one in subclasses(s, cls))
+    if type_lookup(s, cls.obj, "__subclasses__") is MISSING:
+        return any(is_subclass(s, of, one) for one in subclasses(s, cls))
+    found = s.force(s.call(s.getattr(cls, "__subclasses__")))
+    if not issubclass(found.cls, list):
+        return s.raise_error(TypeError, "__subclasses__() must return a list")
+    return any(is_subclass(s, of, one) for one in s.unpack(found))
 
 
 def subclasses(s: Services, cls: Const) -> list[Value]:

@@ -210,11 +210,11 @@ def _restore(cls: type, name: str, before: dict[str, Any], texts: dict[str, str]
     elif name in vars(cls):
         type.__setattr__(cls, name, before[name])
     else:  # at its old place
-        behind = [one for one in list(before)[list(before).index(name) :] if one not in ("__dict__", "__weakref__")]
+        behind = [one for one in list(before)[list(before).index(name) :] if one not in ("__dict__", "__weakref__", "__doc__")]
         kept = {one: vars(cls)[one] for one in behind if one in vars(cls)}
         for one in kept:
             type.__delattr__(cls, one)
-        for one, found in {**dict.fromkeys(behind), **kept, name: before[name]}.items():
+        for one, found in {name: before[name], **kept}.items():
             type.__setattr__(cls, one, found)
 
 

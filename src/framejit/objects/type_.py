@@ -67,6 +67,8 @@ def allocate(s: Services, target: Const, new: Any, args: list[Value], kwargs: di
     """A new instance by a `__new__` written in C."""
     cls = target.obj
     owner = getattr(new, "__self__", None)
+    if isinstance(owner, type):
+        _check_new(s, cls, owner)
     if s.type_lookup(cls, "__del__") is not MISSING:
         s.unsupported(R.OPAQUE_CALL, cls, "its instances have a finalizer")
     if getattr(cls, "__abstractmethods__", None):
@@ -81,6 +83,18 @@ def allocate(s: Services, target: Const, new: Any, args: list[Value], kwargs: di
         return new_instance(s, cls)
     made = model_of(cls).new(s, cls, args, kwargs)
     return made if made is not None else s.unsupported(R.OPAQUE_CALL, cls)
+
+
+def _check_new(s: Services, cls: type, owner: type) -> None:
+    """A `__new__` in C serves the classes whose nearest base in C it belongs to."""
+    if owner not in cls.__mro__:
+        text = f"{owner.__name__}.__new__({cls.__name__}): {cls.__name__} is not a subtype of {owner.__name__}"
+        s.raise_error(TypeError, text)
+    static = cls
+    while static.__flags__ & HEAP_TYPE and static.__base__ is not None:
+        static = static.__base__
+    if owner is object and static.__new__ is not object.__new__:
+        s.raise_error(TypeError, f"object.__new__({cls.__name__}) is not safe, use {static.__name__}.__new__()")
 
 
 def new_instance(s: Services, cls: type, fields: dict[Any, Any] | None = None) -> Ref:
@@ -127,7 +141,7 @@ def object_new(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Valu
         return s.raise_error(TypeError, "object.__new__(): not enough arguments")
     target = s.force(args[0])
     if not isinstance(target, Const) or not isinstance(target.obj, type):
-        return s.unsupported(R.OPAQUE_CALL, object.__new__)
+        return s.raise_error(TypeError, f"object.__new__(X): X is not a type object ({target.cls.__name__})")
     cls = target.obj
     if len(args) > 1 or kwargs:
         if s.type_lookup(cls, "__new__") is not object.__new__:

@@ -63,6 +63,8 @@ def deepcopy(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
 @takes(lib.slot_names, "cls")
 def slot_names(s: Services, cls: Value) -> Value:
     real = s.constant(cls)
+    if any(base in s.trace.classes for base in real.__mro__):
+        return NotImplemented  # its slots are values of the capture
     for base in real.__mro__:
         if "__slots__" in vars(base):
             s.type_lookup(base, "__slots__")
