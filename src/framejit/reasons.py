@@ -94,7 +94,10 @@ class R(enum.Enum):
         "Set the attribute after the compiled function has returned.",
     )
     BACKWARD = ("backward pass inside the captured code", "Call backward() outside the compiled function.")
-    RANDOM_STATE = ("use of Python's or NumPy's random state", "Use torch's random operators.")
+    RANDOM_STATE = (
+        "a seed or a random number that only the run knows decides what goes on",
+        "Use torch's random operators, or decide outside the compiled function.",
+    )
     OUTPUT = ("the function prints, logs, or reads input", "Print after the compiled function has returned.")
     CODE_TOO_LARGE = (
         "the captured region grew too large",

@@ -21,7 +21,6 @@ INTERNAL = {
     "CONTEXT_MANAGER": "A context manager of torch that changes modes capture does not model.",
     "HOOK_MODE": "The frame runs in CPython while a torch function mode, dispatch mode or transform is active.",
     "TENSOR_SUBCLASS": "A tensor subclass other than Parameter.",
-    "RANDOM_STATE": "Reads and writes of generator states.",
     "RECOMPILE_LIMIT": "Not a break: the code runs in CPython from then on.",
     "NO_TENSOR_WORK": "Not a break: the code runs in CPython from then on.",
     "REJECTED": "A defect of framejit, reported as such.",

@@ -4,6 +4,7 @@ Each row is a function with its arguments; the body is what the page shows.
 """
 
 import datetime
+import random
 import struct
 import sys
 from collections.abc import Callable
@@ -188,6 +189,12 @@ def tensor_attribute_store(x):
 def backward(x):
     (x * 2).sum().backward()
     return x.grad
+
+
+@example("RANDOM_STATE")
+def random_state(x):
+    random.Random().random()  # seeded by the operating system
+    return x + 1
 
 
 @example("OUTPUT")
