@@ -50,8 +50,10 @@ def call_class(s: Services, target: Const, args: list[Value], kwargs: dict[str, 
         instance = s.force(s.call(stood_for(s, new), [target, *args], kwargs))
         if not isinstance(instance, (Ref, Pack, Const)) or not issubclass(instance.cls, cls):
             return instance
-    else:
-        instance = allocate(s, target, new, args, kwargs)
+    else:  # a class calls the function of its base in C, whatever other one it holds
+        of_base = _in_c(cls).__new__
+        stray = new.__self__ is object and of_base is not object.__new__ or new.__self__ not in cls.__mro__
+        instance = allocate(s, target, of_base if stray else new, args, kwargs)
     return initialise(s, instance, args, kwargs)
 
 
@@ -67,8 +69,6 @@ def allocate(s: Services, target: Const, new: Any, args: list[Value], kwargs: di
     """A new instance by a `__new__` written in C."""
     cls = target.obj
     owner = getattr(new, "__self__", None)
-    if isinstance(owner, type):
-        _check_new(s, cls, owner)
     if s.type_lookup(cls, "__del__") is not MISSING:
         s.unsupported(R.OPAQUE_CALL, cls, "its instances have a finalizer")
     if getattr(cls, "__abstractmethods__", None):
@@ -85,16 +85,11 @@ def allocate(s: Services, target: Const, new: Any, args: list[Value], kwargs: di
     return made if made is not None else s.unsupported(R.OPAQUE_CALL, cls)
 
 
-def _check_new(s: Services, cls: type, owner: type) -> None:
-    """A `__new__` in C serves the classes whose nearest base in C it belongs to."""
-    if owner not in cls.__mro__:
-        text = f"{owner.__name__}.__new__({cls.__name__}): {cls.__name__} is not a subtype of {owner.__name__}"
-        s.raise_error(TypeError, text)
-    static = cls
-    while static.__flags__ & HEAP_TYPE and static.__base__ is not None:
-        static = static.__base__
-    if owner is object and static.__new__ is not object.__new__:
-        s.raise_error(TypeError, f"object.__new__({cls.__name__}) is not safe, use {static.__name__}.__new__()")
+def _in_c(cls: type) -> type:
+    """The nearest base written in C."""
+    while cls.__flags__ & HEAP_TYPE and cls.__base__ is not None:
+        cls = cls.__base__
+    return cls
 
 
 def new_instance(s: Services, cls: type, fields: dict[Any, Any] | None = None) -> Ref:
@@ -143,6 +138,9 @@ def object_new(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Valu
     if not isinstance(target, Const) or not isinstance(target.obj, type):
         return s.raise_error(TypeError, f"object.__new__(X): X is not a type object ({target.cls.__name__})")
     cls = target.obj
+    static = _in_c(cls)
+    if static.__new__ is not object.__new__:
+        s.raise_error(TypeError, f"object.__new__({cls.__name__}) is not safe, use {static.__name__}.__new__()")
     if len(args) > 1 or kwargs:
         if s.type_lookup(cls, "__new__") is not object.__new__:
             s.raise_error(TypeError, "object.__new__() takes exactly one argument (the type to instantiate)")
