@@ -62,7 +62,7 @@ class R(enum.Enum):
     UNSUPPORTED_OPCODE = ("bytecode instruction that is not captured", "Accept the break, or write it in another way.")
     IMPORT = ("import that runs code", "Import at the top of the file.")
     BUILD_CLASS = (
-        "definition of a class with a metaclass, keywords or hooks",
+        "definition of a class whose metaclass orders or compares classes itself",
         "Define the class outside the compiled function.",
     )
     FRAME_INSPECTION = (
