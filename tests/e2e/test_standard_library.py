@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import collections
 import functools
+import gc
 import itertools
 import operator
+import sys
 import threading
 
 import torch
 
 import framejit
-from support import check
+from support import Counter, check
 
 
 class Partial(functools.partial):
@@ -255,3 +257,23 @@ def _fresh():
 
 
 FRESH = _fresh()
+
+
+def test_settings_are_asked_for_again():
+    def ask(x):
+        return x + 1, sys.getrecursionlimit(), gc.get_threshold(), sys.get_int_max_str_digits()
+
+    framejit.reset()
+    counter = Counter()
+    compiled = framejit.compile(ask, backend=counter, fullgraph=True)
+    limit, threshold = sys.getrecursionlimit(), gc.get_threshold()
+    try:
+        with framejit.config.patch(strict=True):
+            for step in range(4):
+                gc.set_threshold(700 + step % 2)
+                sys.setrecursionlimit(limit + 10 * (step // 2))
+                assert compiled(torch.ones(2))[1:] == ask(torch.ones(2))[1:]
+    finally:
+        sys.setrecursionlimit(limit)
+        gc.set_threshold(*threshold)
+    assert counter.graphs == 4
