@@ -81,10 +81,14 @@ def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | No
     others = []
     for name, (key, _) in (among or {}).items():
         same_hash = name.hash == number if isinstance(name, UserKey) else not isinstance(name, Value) and hash(name) == number
-        if same_hash and same_or_equal(s, key, value):
+        if not same_hash:
+            continue
+        before, known = s.trace.trail.mark(), s.heap.tables()
+        if same_or_equal(s, key, value):
             return name
-        if same_hash:
-            others.append(name)  # a real dict compares them again
+        if s.heap.acted(before, known):
+            s.unsupported(R.OPAQUE_OPERATION, value, "how often keys of one hash are compared hangs on where they lie")
+        others.append(name)  # a real dict compares them again
     return UserKey(number, value, step, bool(others) or s.heap.acted(mark, tables), reads, others)
 
 
