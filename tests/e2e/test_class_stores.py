@@ -95,3 +95,52 @@ def test_a_counter_counts():
             assert compiled(torch.ones(1)).item() == number and Base.shared == number
     finally:
         Base.shared = 1
+
+
+def helper():
+    """Doc."""
+
+
+@check(lambda: (torch.ones(2),))
+def test_names_and_docs_of_functions(x):
+    helper.__name__ = "other"
+    helper.__doc__ = "new"
+
+    def local():
+        pass
+
+    local.__qualname__ = "here"
+    try:
+        helper.__name__ = 3
+    except TypeError as error:
+        text = str(error)
+    found = helper.__name__, helper.__doc__, local.__qualname__, text
+    helper.__name__ = "helper"
+    return x + 1, found
+
+
+def rename(x):
+    helper.__name__ = "renamed"
+    return x + 1
+
+
+def test_a_function_is_renamed():
+    compiled = framejit.compile(rename, backend="eager")
+    for _ in range(2):
+        helper.__name__ = "helper"
+        compiled(torch.ones(1))
+        assert helper.__name__ == "renamed"
+
+
+def identities(x):
+    class A:
+        pass
+
+    return A, id(A), hash(A), x + 1
+
+
+def test_ids_of_captured_classes():
+    compiled = framejit.compile(identities, backend="eager")
+    for _ in range(2):
+        cls, number, key, _ = compiled(torch.ones(1))
+        assert id(cls) == number and hash(cls) == key

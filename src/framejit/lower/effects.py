@@ -57,9 +57,10 @@ class Effects:
         m = self.m
         if type(field) is tuple and field[0] == "call":
             self.call(field[1])
-        elif type(field) is tuple and field[0] == "attribute":  # of a class
+        elif type(field) is tuple and field[0] == "attribute":  # of a class or function
+            kind: Any = type if ref.cls is type else object
             more = [] if value is MISSING else [m.value(value)]
-            self.call(type.__setattr__ if more else type.__delattr__, m.value(ref), m.const(field[1]), *more)
+            self.call(kind.__setattr__ if more else kind.__delattr__, m.value(ref), m.const(field[1]), *more)
         elif type(field) is tuple and field in WRITERS:
             function, values = WRITERS[field](value)
             self.call(function, m.value(ref), *(m.value(each) for each in values))

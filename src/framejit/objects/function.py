@@ -175,6 +175,29 @@ def set_part(s: Services, function: Value, flag: int, attribute: Value) -> None:
     s.heap.set(function, field, tuple(s.unpack(attribute)) if flag == 8 else attribute)
 
 
+TEXTS = ("__name__", "__qualname__", "__doc__", "__module__")
+WRITTEN = "written functions"  # in the cache of the trace: id of a function that exists -> the object that its effects belong to
+
+
+def _written(s: Services, function: Value) -> Ref | None:
+    real, _ = _real(s, function)  # type: ignore[arg-type]
+    found: Ref | None = s.trace.cache.get(WRITTEN, {}).get(id(real))
+    return found
+
+
+def _write_text(s: Services, function: Const | Ref, name: str, new: Value) -> bool:
+    """A store to a function that exists: an effect, seen by later reads."""
+    if name in ("__name__", "__qualname__") and not issubclass(new.cls, str):
+        s.raise_error(TypeError, f"{name} must be set to a string object")
+    ref = _written(s, function)
+    if ref is None:
+        real, path = _real(s, function)
+        ref = Ref(types.FunctionType, path, real)
+        s.trace.trail.put(s.trace.cache.setdefault(WRITTEN, {}), id(real), ref)
+    s.heap.set(ref, ("attribute", name), new)
+    return True
+
+
 @model(types.FunctionType)
 class FunctionModel(Model):
     """Functions: constants where they are found in globals, classes and modules; objects where they are fresh closures."""
@@ -195,6 +218,10 @@ class FunctionModel(Model):
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         if not isinstance(v, Ref) or v.path is not None:
+            written = _written(s, v)
+            given = None if written is None else s.heap.get(written, ("attribute", name))
+            if given is not None:
+                return given
             if name == "__code__":
                 real, path = _real(s, v)  # type: ignore[arg-type]
                 s.guard(path, "FUNC_CODE", real.__code__)
@@ -232,6 +259,8 @@ class FunctionModel(Model):
 
     def set_attribute(self, s: Services, v: Value, name: str, found: Any, new: Value | None) -> bool:
         field = FIELDS.get(name)
+        if new is not None and not (isinstance(v, Ref) and v.path is None) and name in TEXTS:
+            return _write_text(s, v, name, s.force(new))  # type: ignore[arg-type]
         if not isinstance(v, Ref) or v.path is not None or new is None:
             return False
         if field is not None:

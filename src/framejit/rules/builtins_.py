@@ -97,15 +97,20 @@ def callable_(s: Services, v: Value) -> Value:
 @positional(1)
 def id_(s: Services, v: Value) -> Value:
     v = s.force(v)
-    if isinstance(v, Const) and not (v.path is not None and is_foldable(v.obj)):
+    if isinstance(v, Const) and not (v.path is not None and is_foldable(v.obj)) and not _is_captured_class(s, v):
         return Const(id(v.obj))
     return number.later(s, id, v)
+
+
+def _is_captured_class(s: Services, v: Value) -> bool:
+    return isinstance(v, Const) and isinstance(v.obj, type) and v.obj in s.trace.classes
 
 
 @handler(hash)
 @positional(1)
 def hash_(s: Services, v: Value) -> Value:
-    return s.hash(v)
+    v = s.force(v)
+    return number.later(s, hash, v) if _is_captured_class(s, v) else s.hash(v)
 
 
 @handler(len)
