@@ -125,7 +125,7 @@ def test_a_key_that_changes_after_it_was_hashed(x, key):
     return y * 2, key in table, (key, 2) in table, key in members, len(table)
 
 
-@check(lambda: (torch.ones(2), Same(1), Same(2)), graphs=0, breaks=1)
+@check(lambda: (torch.ones(2), Same(1), Same(2)), graphs=1, breaks=4)
 def test_keys_that_collide_are_compared_as_often_as_in_eager(x, one, other):
     hashed.clear()
     table, members = {one: 1, other: 2}, {one, other}
@@ -165,7 +165,7 @@ class Probed:
         return self.number == other.number
 
 
-@check(graphs=0, breaks=1)
+@check(graphs=1, breaks=3)
 def test_keys_with_one_hash_are_compared_wherever_the_search_meets_them(x):
     hashed.clear()
     y = x + 1
