@@ -14,6 +14,7 @@ from framejit.core.state import ExitKind
 from framejit.core.value import Const, Lazy, Node, Number, Pack, Ref, Value
 from framejit.interp import ops, ops_calls  # noqa: F401 - the handlers of instructions
 from framejit.interp.machine import Interpreter, Start
+from framejit import capture as everything  # noqa: F401 - all models and rules
 from framejit.objects import dict_view
 from framejit.objects.fold import VALUE
 from framejit.objects.rebuild import REBUILDERS, rebuild

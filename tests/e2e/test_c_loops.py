@@ -200,6 +200,57 @@ class Wrong:
         return None
 
 
+class Bytes:
+    def __init__(self, value):
+        self.value = value
+
+    def __bytes__(self):
+        return self.value
+
+
+class Two:
+    def __index__(self):
+        return 2
+
+
+@check()
+def test_bytes_of_objects(x):
+    return x + 1, bytes(Bytes(b"ab")), said(bytes, Bytes("ab")), bytes(Two()), bytes([1, 2]), said(bytes, Wrong())
+
+
 @check()
 def test_indices_of_a_wrong_type(x):
     return x + 1, said(lambda: [1][Wrong()]), said(lambda: [1][Wrong() :]), said(lambda: (1,) * Wrong()), said(range, Wrong())
+
+
+class Counting(deque):
+    def __init__(self, items=(), maxlen=None):
+        super().__init__(items, maxlen)
+        self.made = 1
+
+
+class Lying(deque):
+    def __new__(cls, *args):
+        return [42] if args else super().__new__(cls)
+
+
+@check()
+def test_copies_of_deques_of_a_subclass(x):
+    first = Counting([1, 2], 3)
+    made = [first + deque([3, 4]), first * 2, 2 * first, first.copy()]
+    seen = [(type(one).__name__, one.made, one.maxlen, list(one)) for one in made]
+    return x + 1, seen, said(lambda: Lying() + deque()), said(lambda: Lying() * 2)
+
+
+class Text(str):
+    pass
+
+
+class Gives:
+    def __str__(self):
+        return Text("abc")
+
+
+@check()
+def test_text_within_text(x):
+    return x + 1, Text(Gives()) == "abc", type(Text(Gives())).__name__, type(str(Gives())).__name__, len(Text(Gives()))

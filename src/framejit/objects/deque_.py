@@ -89,7 +89,9 @@ class DequeModel(ExactModel):
             put(s, left, items(s, left) + tuple(s.unpack(right)))
             return left
         if symbol == "+" and not reflected and issubclass(s.force(right).cls, deque):
-            return new_deque(s, items(s, left) + items(s, s.force(right)), limit(s, left))
+            copied = _duplicate(s, left)
+            put(s, copied, items(s, left) + items(s, s.force(right)))
+            return copied
         if symbol.removesuffix("=") == "*":
             sized, times = (right, left) if reflected else (left, right)
             repeated = sequence.repeat(s, items(s, sized), times)
@@ -98,7 +100,9 @@ class DequeModel(ExactModel):
             if symbol == "*=" and not reflected:
                 put(s, left, repeated)
                 return left
-            return new_deque(s, repeated, limit(s, sized))
+            copied = _duplicate(s, sized)
+            put(s, copied, repeated)
+            return copied
         return None
 
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
@@ -214,12 +218,23 @@ def deque_clear(s: Services, self: Value) -> Value:
 
 @method(deque.copy)
 def deque_copy(s: Services, self: Value) -> Value:
-    return new_deque(s, items(s, self), limit(s, self), self.cls)
+    return _duplicate(s, self)
 
 
 @method(deque.__copy__)
 def deque_copy_protocol(s: Services, self: Value) -> Value:
-    return new_deque(s, items(s, self), limit(s, self), self.cls)
+    return _duplicate(s, self)
+
+
+def _duplicate(s: Services, self: Value) -> Value:
+    """A copy: that of a subclass is made by calling it."""
+    most = limit(s, self)
+    if self.cls is deque:
+        return new_deque(s, items(s, self), most)
+    made = s.force(s.call(Const(self.cls), [self] if most is None else [self, Const(most)]))
+    if not issubclass(made.cls, deque):
+        s.raise_error(TypeError, f"{self.cls.__name__}() must return a deque, not {type_name(made.cls)}")
+    return made
 
 
 @method(deque.reverse)

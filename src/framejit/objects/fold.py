@@ -109,7 +109,7 @@ class ConstantModel(ExactModel):
         base = next((kind for kind in (int, float, str, bytes, complex) if issubclass(cls, kind)), None)
         if base is None or not cls.__flags__ & HEAP_TYPE:
             return None
-        return s.heap.new(cls, {VALUE: s.call(Const(base), args, kwargs)})
+        return s.heap.new(cls, {VALUE: unwrap(s, s.call(Const(base), args, kwargs))})
 
     def truth(self, s: Services, v: Value) -> bool | None:
         return bool(constant(s, v))

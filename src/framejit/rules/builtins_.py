@@ -30,7 +30,7 @@ from framejit.objects.exact import type_name
 from framejit.objects.fold import constant, fold, is_foldable, run, unwrap
 from framejit.objects.method import METHODS, binder
 from framejit.objects.number import is_symbolic
-from framejit.objects.protocol import format_, next_or_none, user_slot
+from framejit.objects.protocol import format_, index, next_or_none, user_slot
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, handler, pure
 
@@ -431,7 +431,21 @@ def string_object(s: Services, args: list[Value], kwargs: dict[str, Value]) -> V
 
 @handler(bytes)
 def bytes_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if len(args) == 1 and not kwargs and isinstance(s.force(args[0]), (Ref, Pack)):
+    if len(args) == 1 and not kwargs and isinstance(v := s.force(args[0]), (Ref, Pack)):
+        method = user_slot(s, v, "__bytes__")
+        if method is not None:
+            found = s.force(s.call(method))
+            if not issubclass(found.cls, bytes):
+                s.raise_error(TypeError, f"__bytes__ returned non-bytes (type {type_name(found.cls)})")
+            return found
+        if user_slot(s, v, "__index__") is not None:
+            try:
+                return run(s, bytes, s.constant(index(s, v)))
+            except Raised as raised:
+                if not issubclass(s.exception_type(raised.value), TypeError):
+                    raise
+        if all(s.type_lookup(v.cls, name) is MISSING for name in ("__iter__", "__getitem__")):
+            s.raise_error(TypeError, f"cannot convert '{type_name(v.cls)}' object to bytes")
         return run(s, bytes, [s.constant(item) for item in s.listed(args[0])])
     return fold(s, bytes, args, kwargs)
 

@@ -10,7 +10,7 @@ from typing import Any
 from framejit.core.services import Services
 from framejit.core.value import Const, Pack, Value
 from framejit.lib import copy_ as lib
-from framejit.objects.fold import unwrap
+from framejit.objects.fold import run, unwrap
 from framejit.objects.model import model_of
 from framejit.reasons import R
 from framejit.rules.builtins_ import takes
@@ -45,6 +45,8 @@ def _plain(kind: Any) -> None:
         if kind is tuple:
             return Pack(tuple, (s.call(Const(tuple), [Pack(tuple, tuple(s.unpack(v)))]),))
         v = unwrap(s, v)
+        if kind in (str, bytes) and isinstance(v, Const):
+            return run(s, kind.__getnewargs__, v.obj)  # a copy
         return Pack(tuple, (s.getattr(v, "real"), s.getattr(v, "imag")) if kind is complex else (v,))
 
 
