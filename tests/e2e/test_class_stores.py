@@ -144,3 +144,16 @@ def test_ids_of_captured_classes():
     for _ in range(2):
         cls, number, key, _ = compiled(torch.ones(1))
         assert id(cls) == number and hash(cls) == key
+
+
+@check(lambda: (torch.ones(2),))
+def test_the_dict_of_an_exception(x):
+    error = ValueError(1)
+    error.__dict__ = {"a": 1}
+    texts = []
+    for act in (lambda: delattr(error, "__dict__"), lambda: setattr(error, "__dict__", 3)):
+        try:
+            act()
+        except TypeError as wrong:
+            texts.append(str(wrong))
+    return x + error.a, texts, error
