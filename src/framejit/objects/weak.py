@@ -120,6 +120,8 @@ def new_reference(s: Services, cls: type, of: Value, callback: Value) -> Value:
     if plain and (known := s.trace.cache.get(key)) is not None:
         return known
     real = of.obj if isinstance(of, Const) else getattr(of, "real", None)
+    if isinstance(of, Const) and of.cls is not types.FunctionType and isinstance(real, type) and real in s.trace.classes:
+        real = None  # stands for a class that does not exist yet
     known_refs = weakref.getweakrefs(real) if plain and real is not None else []
     existing = [one for one in known_refs if type(one) is Reference and one.__callback__ is None]
     if existing:
@@ -255,6 +257,8 @@ def _held(s: Services) -> set[int]:
     waiting: list[Any] = [*_values(s)]
     waiting += [value for ref, table in heap.fields.items() if ref.path is not None for field in table.values() for value in _parts(field)]
     waiting += [recipe.ref for recipe in s.trace.classes.values()]
+    for _, _, args, names in s.trace.wrappers.values():
+        waiting += [*args, *names.values()]
     found: set[int] = set()
     while waiting:
         value = waiting.pop()
