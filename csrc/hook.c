@@ -149,7 +149,7 @@ static FJOut after_miss(FJContext *c) {
     FJEntry *entry = fj_find(c->record, c->pc, c->thread->key);
     if (!entry || !entry->programs) return FJ_OUT_NATIVE;
     PyObject *program = Py_NewRef(PyTuple_GET_ITEM(entry->programs, 0));
-    FJOut out = fj_program_dead(program) ? FJ_OUT_MISS : run_program(c, program);
+    FJOut out = run_regions(c, entry->programs); /* another thread may have installed one in between */
     if (out == FJ_OUT_MISS) out = fj_reject(c, program) < 0 ? FJ_OUT_THROW : FJ_OUT_NATIVE;
     Py_DECREF(program);
     return out;

@@ -158,3 +158,46 @@ def test_a_handler_of_a_frame_that_is_traced_is_left_to_cpython():
             sys.settrace(None)
         found.append(list(events))
     assert found[0] == found[1]
+
+
+def test_a_frame_that_a_traceback_saw_lets_its_locals_go():
+    """A handler's name is unbound at its end, also by a region that returns: the frame would keep the exception, and this the frame."""
+    log = []
+
+    class Ends:
+        def __del__(self):
+            log.append("end")
+
+    def function(x):
+        ends = Ends()  # noqa: F841
+        try:
+            NUMBERS.index(7)
+        except ValueError as caught:
+            framejit.graph_break()
+            log.append(str(caught)[:5])
+        return x + 1
+
+    compiled = framejit.compile(function, backend="eager")
+    for _ in range(3):
+        log.clear()
+        compiled(X)
+        assert log == ["array", "end"]
+
+
+def test_final_locals_are_seen_in_the_frame_of_a_traceback():
+    frames = []
+
+    def function(x):
+        text = "first"
+        try:
+            NUMBERS.index(7)
+        except ValueError as error:
+            frames.append(error.__traceback__.tb_frame)
+        text = "last"
+        y = x + 1
+        return y
+
+    for target in (function, framejit.compile(function, backend="eager")):
+        frames.clear()
+        target(X)
+        assert frames[0].f_locals["text"] == "last" and torch.equal(frames[0].f_locals["y"], X + 1) and "error" not in frames[0].f_locals

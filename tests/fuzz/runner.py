@@ -40,6 +40,8 @@ class World:
         sys.modules["fuzzed"] = module  # dataclasses look their module up
         self.names = vars(module)
         self.names.update(framejit=framejit, opaque=self.opaque, peek=self.peek, opaque_value=self.value)
+        torch.manual_seed(0)
+        random.seed(0)
         exec(compile(source, FILE, "exec"), self.names)
         self.initial = set(self.names)
 

@@ -79,4 +79,5 @@ class Exit:
     lines: tuple[Any, ...] = field(default=())
     ends: bool = False  # whether all frames of the region end here, with an exception
     leaves: int = 0  # frames that end first: the one the region starts in, then those that waited for it
+    slots: tuple[Value, ...] = ()  # of RETURN: the final locals and cells of the frame that the region started in
     handled: Value | None = None  # of RETURN: the exception that is being handled then, which was so when the frame began

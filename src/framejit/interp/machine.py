@@ -225,7 +225,8 @@ class Interpreter:
             if weak.WATCHED in cache and ins.op not in HOLDING_OPS and weak.must_break(self):
                 raise Retrace(("break", self.steps))
             if not frames:
-                return Exit(ExitKind.RETURN, value=self.returned, leaves=self.callers, handled=self.state["handled"])
+                slots = () if self.callers else tuple(frame.slots)
+                return Exit(ExitKind.RETURN, value=self.returned, leaves=self.callers, slots=slots, handled=self.state["handled"])
 
     def _cut(self) -> None:
         if ("break", self.steps) in self.decisions:

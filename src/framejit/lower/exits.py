@@ -55,11 +55,17 @@ def opaque_kind(op: str) -> int | None:
     return OPAQUE_KINDS.get(RENAMED.get(op, op))
 
 
+def _is_in_a_slot(value: Value) -> bool:
+    """Whether the value lies in a slot of the frame: it is moved to another rather than dropped before its time."""
+    path = getattr(value, "path", None)
+    return path is not None and path.kind == SLOT
+
+
 class Exits:
     """The exit of one region; builds are the materializer's, these rows come last."""
 
-    def __init__(self, materializer: Materializer, root: CodeType, keep_locals: bool):
-        self.m, self.root, self.keep_locals = materializer, root, keep_locals
+    def __init__(self, materializer: Materializer, root: CodeType, pc: int, keep_locals: bool):
+        self.m, self.root, self.pc, self.keep_locals = materializer, root, pc, keep_locals
         self.code: list[Instruction | Label] = []
         self.plain: list[list[Any]] = []  # per frame: registers, or the dead value whose register is still open
         self.deferred: list[Any] = []
@@ -76,6 +82,7 @@ class Exits:
             assert leave.value is not None
             self.returned = m.value(leave.value)
             self.handled = self._handled(leave.handled)
+            self.frames = [self._final(leave.slots)] if self.pc and leave.slots else []
             return
         assert leave.state is not None
         self.chain = leave.state.chain()
@@ -93,7 +100,7 @@ class Exits:
         for index, value in enumerate((*state.slots, *state.stack)):
             if is_root and self._is_slot(value, index, self.leave.leaves):
                 entries.append(KEEP)
-            elif keep or index >= len(state.slots) or live >> index & 1:
+            elif keep or index >= len(state.slots) or live >> index & 1 or _is_in_a_slot(value):
                 entries.append(self.m.value(value))
             else:
                 entries.append(value)
@@ -107,6 +114,11 @@ class Exits:
         if path is None:
             return False
         return path.arg[:2] == (depth, index) if path.kind == CALLER_SLOT else path.kind == SLOT and path.arg[0] == index and not depth
+
+    def _final(self, slots: tuple[Value, ...]) -> list[Any]:
+        """KEEP or the value itself for each local at the frame's end, where nothing is live."""
+        moved = [self.m.value(value) if _is_in_a_slot(value) else value for value in slots]
+        return [KEEP if self._is_slot(value, index, 0) else moved[index] for index, value in enumerate(slots)]
 
     def _handled(self, value: Value | None) -> int:
         """The register of the handled exception, -1 for none, -2 if it is the one from the region's start."""
@@ -123,6 +135,8 @@ class Exits:
             self.add("LEAVE", outer)
             self.code.append(outer)
         if leave.kind is ExitKind.RETURN:
+            for entries in self.frames:  # a traceback may have seen a frame that has run before: it keeps the final locals
+                self.add("SLOTS", tuple(self._settle(entry) for entry in entries))
             if self.handled != KEEP:
                 self.add("SET_HANDLED", self.handled)
             if self.root.co_flags & GENERATOR_FLAGS and not leave.leaves:

@@ -58,7 +58,7 @@ class Lowering:
         self.head = Head(self.packer)
         self.materializer = Materializer(self.packer, self.head, trace)
         self.effects = Effects(self.materializer)
-        self.exits = Exits(self.materializer, root, keep_locals)
+        self.exits = Exits(self.materializer, root, pc, keep_locals)
         self.guards: list[Guard] = []
         self._prepare()
 
