@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import unittest
 
-from support import check
+import torch
+
+from support import Counter, check
+
+import framejit
 
 SCALE = 2
 
@@ -57,3 +61,20 @@ def test_unittest_catches_exceptions(x):
     with case.assertRaisesRegex(KeyError, "key"):
         {}["key"]
     return x + 1, caught.exception.args, caught.exception
+
+
+def test_very_long_texts_and_lists_do_not_take_all_memory():
+    """Every append can be undone: a region ends where that would take too much."""
+    text = "f'" + "{number} " * 9_000 + "'"
+    x = torch.ones(2)
+
+    def function(x, number):
+        squares = [index * index for index in range(9_000)]
+        squares.append(number)
+        table = {index: -index for index in squares}
+        return x + 1, eval(text), squares, len(table), len(set(squares) | {-1}), len({index for index in squares})  # noqa: S307, C416
+
+    counter = Counter()
+    found = framejit.compile(function, backend=counter)(x, 1)
+    assert found[1] == "1 " * 9_000 and found[2] == [index * index for index in range(9_000)] + [1] and counter.runs >= 1
+    assert found[3:] == (9_000, 9_001, 9_000)

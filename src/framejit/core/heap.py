@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from framejit.core.errors import Unsupported
 from framejit.core.value import Ref
+from framejit.reasons import R
 
+LONGEST = 4096  # items
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
 
@@ -89,7 +92,11 @@ class Heap:
         return value
 
     def set(self, ref: Ref, field: Any, value: Any) -> None:
-        """Write a field: an effect if the object is real."""
+        """Write a field: an effect if the object is real. Unsupported where a very long container grows: each state of it is kept."""
+        if field is self.ITEMS or field is self.APPENDED:
+            before = self.get(ref, field)
+            if before is not None and LONGEST <= len(before) < len(value):
+                raise Unsupported(R.CODE_TOO_LARGE, ref, "a container that grows very long")
         self.trail.put(self._table(self.fields, ref), field, value)
         if ref.path is not None:
             writes = self._table(self.written, ref)

@@ -16,7 +16,7 @@ from framejit.core.services import Pending
 from framejit.core.value import NONE, NULL, Const, Lazy, Number, Pack, Ref, Value, bool_const
 from framejit.interp.frame import Frame, finalizes
 from framejit.interp.machine import OPS, Interpreter
-from framejit.objects import function, protocol, set_
+from framejit.objects import function, list_, protocol, set_
 from framejit.objects.dict_ import delete, lookup, store
 from framejit.objects.exact import type_name
 from framejit.reasons import R
@@ -488,9 +488,9 @@ def build_slice(interp: Interpreter, frame: Frame, ins: Instr) -> None:
 
 @raw("LIST_APPEND")
 def list_append(interp: Interpreter, frame: Frame, ins: Instr) -> None:
-    heap, target = interp.heap, interp.force(frame.stack[-1 - ins.value])
+    target = interp.force(frame.stack[-1 - ins.value])
     if isinstance(target, Ref) and target.path is None:
-        heap.set(target, heap.ITEMS, (*heap.get(target, heap.ITEMS), frame.stack[-1]))
+        list_.append(interp, target, frame.stack[-1])
     else:
         interp.call_method(target, "append", [frame.stack[-1]])
     frame.stack.pop()

@@ -51,10 +51,8 @@ def append(s: Services, ref: Value, *values: Value) -> None:
     assert isinstance(ref, Ref)
     heap = s.heap
     found = heap.get(ref, ITEMS)
-    if found is None and ref.path is not None:
-        heap.set(ref, APPENDED, (heap.get(ref, APPENDED) or ()) + values)
-    else:
-        heap.set(ref, ITEMS, (found or ()) + values)
+    field = APPENDED if found is None and ref.path is not None else ITEMS
+    heap.set(ref, field, (heap.get(ref, field) or ()) + values)
 
 
 def new_list(s: Services, content: Iterable[Value], cls: type = list) -> Ref:
