@@ -21,7 +21,6 @@ help:
 	@echo "make format  what the linters can mend by themselves"
 	@echo "make sweep   small models of the transformers library, each compared with eager"
 	@echo "make fuzz    FUZZ_PROGRAMS random programs, eager and captured; random programs of the machine"
-	@echo "make cpython-tests   CPython's own tests with every test method captured"
 	@echo "make cpython-tests   CPython's own tests, plainly and captured; writes docs/cpython-tests.md"
 	@echo "make bench   capture time and time per call beside torch.compile's own front-end"
 	@echo "make build   the C++ core, in place"
