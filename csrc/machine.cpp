@@ -106,6 +106,7 @@ HOT(CHECK_EQ) {
 }
 HOT(CHECK_SAME) { return m.reg(a[1]) == m.reg(a[2]) ? a + 3 : nullptr; }
 HOT(CHECK_NOT_SAME) { return m.reg(a[1]) != m.reg(a[2]) ? a + 3 : nullptr; }
+HOT(CHECK_LEN) { return a[2] >= 0 && raw_length(m.reg(a[1])) == a[2] ? a + 3 : nullptr; }
 HOT(CHECK_FUNC_CODE) {
     PyObject *func = m.reg(a[1]);
     return PyFunction_Check(func) && PyFunction_GET_CODE(func) == m.constant(a[2]) ? a + 3 : nullptr;

@@ -58,6 +58,15 @@ inline const int32_t *give(Run &m, int32_t d, PyObject *value, const int32_t *ne
     return next;
 }
 
+// Of the raw storage; -1: of no builtin type.
+inline Py_ssize_t raw_length(PyObject *value) {
+    if (PyDict_Check(value)) return PyDict_GET_SIZE(value);
+    if (PyList_Check(value) || PyTuple_Check(value)) return Py_SIZE(value);
+    if (PyAnySet_Check(value)) return PySet_GET_SIZE(value);
+    if (PyUnicode_Check(value)) return PyUnicode_GET_LENGTH(value);
+    return PyBytes_Check(value) ? PyBytes_GET_SIZE(value) : -1;
+}
+
 PyObject *instance_dict(PyObject *value); // borrowed; NULL without an error: it has none
 bool raised_by_signal_handler();
 bool graph_init(PyObject *module);

@@ -111,16 +111,6 @@ const int32_t *op_CHECK_DICT_MISSING(Run &m, const int32_t *a) {
     return found == 0 ? a + 3 : nullptr;
 }
 
-static Py_ssize_t raw_length(PyObject *value) {
-    if (PyList_Check(value) || PyTuple_Check(value)) return Py_SIZE(value);
-    if (PyDict_Check(value)) return PyDict_GET_SIZE(value);
-    if (PyAnySet_Check(value)) return PySet_GET_SIZE(value);
-    if (PyUnicode_Check(value)) return PyUnicode_GET_LENGTH(value);
-    return PyBytes_Check(value) ? PyBytes_GET_SIZE(value) : -1;
-}
-
-const int32_t *op_CHECK_LEN(Run &m, const int32_t *a) { return a[2] >= 0 && raw_length(m.reg(a[1])) == a[2] ? a + 3 : nullptr; }
-
 const int32_t *op_LOAD_LEN(Run &m, const int32_t *a) {
     Py_ssize_t n = raw_length(m.reg(a[2]));
     return n < 0 ? nullptr : give(m, a[1], PyLong_FromSsize_t(n), a + 3);
@@ -172,6 +162,8 @@ PyObject *instance_dict(PyObject *value) {
         auto *type = reinterpret_cast<PyTypeObject *>(value);
         return type->tp_flags & Py_TPFLAGS_HEAPTYPE ? type->tp_dict : nullptr;
     }
+    PyObject **place = _PyObject_GetDictPtr(value);
+    if (place && *place) return *place;
     PyObject *dict = PyObject_GenericGetDict(value, nullptr);
     if (!dict) PyErr_Clear();
     Py_XDECREF(dict); // the instance keeps it

@@ -60,15 +60,18 @@ static inline bool shape_matches(const TensorCheck *c, const int64_t *sizes, con
     return true;
 }
 
-// Graphs of some backends lose the tangents of forward-mode differentiation.
-static inline bool has_tangent(const at::TensorImpl *t) {
+// What requires_grad() answers, without its two calls. Graphs of some backends lose the tangents of forward-mode
+// differentiation: a tensor with one never passes.
+static inline bool autograd_matches(const TensorCheck *c, const at::TensorImpl *t) {
     auto *meta = static_cast<torch::autograd::AutogradMeta *>(t->autograd_meta());
-    return meta && meta->fw_grad_ && !meta->fw_grad_->empty();
+    if (!meta) return !c->requires_grad;
+    if ((meta->requires_grad_ || meta->grad_fn_) != c->requires_grad) return false;
+    return !meta->fw_grad_ || meta->fw_grad_->empty();
 }
 
 static inline bool matches(const TensorCheck *c, const at::TensorImpl *t) {
-    if (t->key_set().raw_repr() != c->keys || t->dtype() != c->dtype || t->requires_grad() != c->requires_grad) return false;
-    if (t->has_symbolic_sizes_strides() || !(t->device() == c->device) || has_tangent(t)) return false;
+    if (t->key_set().raw_repr() != c->keys || t->dtype() != c->dtype || !autograd_matches(c, t)) return false;
+    if (t->has_symbolic_sizes_strides() || !(t->device() == c->device)) return false;
     auto sizes = t->sizes();
     if (sizes.size() != c->ndim || !shape_matches(c, sizes.data(), t->strides().data())) return false;
     return !c->contiguous || t->is_contiguous();
