@@ -206,6 +206,29 @@ static inline PyObject *fj_take_error(void) {
 #endif
 }
 
+/* The exception that is set as it stands: up to 3.11 it need not be an object yet. */
+typedef struct {
+    PyObject *type, *value, *traceback;
+} FJRaised;
+
+static inline FJRaised fj_set_aside(void) {
+    FJRaised raised = {NULL, NULL, NULL};
+#if PY_VERSION_HEX >= 0x030C0000
+    raised.value = PyErr_GetRaisedException();
+#else
+    PyErr_Fetch(&raised.type, &raised.value, &raised.traceback);
+#endif
+    return raised;
+}
+
+static inline void fj_set_again(FJRaised raised) {
+#if PY_VERSION_HEX >= 0x030C0000
+    PyErr_SetRaisedException(raised.value);
+#else
+    PyErr_Restore(raised.type, raised.value, raised.traceback);
+#endif
+}
+
 /* Sets an exception as it is, without giving it a context; steals it. */
 static inline void fj_put_error(PyObject *error) {
 #if PY_VERSION_HEX >= 0x030C0000

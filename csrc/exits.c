@@ -143,9 +143,10 @@ static FJOut exit_callee(Exit *e) {
         fj_push(c->frame, result);
     fj_unlink(c, previous);
     if (result && waiting.program) {
-        FJOut out = fj_go_on(c, &waiting);
-        Py_XDECREF(extra);
-        return out;
+        Py_XDECREF(extra); /* the caller goes on, maybe for long: nothing of this exit is needed any more */
+        waiting.extra = NULL;
+        for (int i = 0; i < fj_program_nregs(e->program); i++) Py_CLEAR(e->regs[i]);
+        return fj_go_on(c, &waiting);
     }
     fj_waiting_clear(&waiting);
     Py_XDECREF(extra);

@@ -120,13 +120,14 @@ static void copy_free_variables(FJPyFrame *f, PyCodeObject *code) {
         if (!free[i]) free[i] = Py_NewRef(PyTuple_GET_ITEM(closure, i));
 }
 
-/* Adds the frame, as it stands at `unit`, to the traceback of the exception that is set. */
+/* Adds the frame, as it stands at `unit`, to the traceback of the exception that is set, and only then makes that an object. */
 static void add_traceback(FJContext *c, int unit) {
-    PyObject *error = fj_take_error();
+    FJRaised raised = fj_set_aside();
     FJPyFrame *previous = fj_link(c, unit * 2);
     PyFrameObject *frame = PyThreadState_GetFrame(c->ts);
-    fj_put_error(error);
+    fj_set_again(raised);
     if (frame) PyTraceBack_Here(frame);
+    fj_put_error(fj_take_error());
     fj_unlink(c, previous);
     Py_XDECREF(frame);
 }
@@ -153,18 +154,18 @@ static int naked_reraise(PyCodeObject *code, int *takes_lasti) {
 static int unwind(FJContext *c, int unit) {
     FJPyFrame *f = c->frame;
     Handler handler = handler_of(c->code, unit);
-    PyObject *error = fj_take_error();
+    FJRaised raised = fj_set_aside();
     int next = handler.target * 2, depth = handler.depth, takes_lasti = handler.lasti;
     if (next < 0) next = naked_reraise(c->code, &takes_lasti);
     PyObject *lasti = PyLong_FromLong(unit);
-    fj_put_error(error);
+    fj_set_again(raised);
     if (next < 0 || !lasti || depth + 2 > c->code->co_stacksize) { /* the line will be that of the next instruction */
         Py_XDECREF(lasti);
         fj_frame_set_current(f, unit + 1 < Py_SIZE(c->code) ? unit * 2 + 2 : unit * 2);
         return 1;
     }
     add_traceback(c, unit);
-    error = fj_take_error();
+    PyObject *error = fj_take_error();
     fj_truncate(f, c->code->co_nlocalsplus + depth);
     if (takes_lasti)
         fj_push(f, lasti);

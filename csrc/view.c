@@ -1,5 +1,6 @@
 /* What Python is asked about frames: classify, miss, reject; and the view of a frame that it is given. */
 #include "hook.h"
+#include <signal.h>
 #include <structmember.h>
 
 static PyObject *on_miss, *on_reject, *on_classify, *tensor_types;
@@ -148,6 +149,29 @@ static int ask_truth(PyObject *callback, PyObject **args, int count) {
     return truth;
 }
 
+/* Whether CPython's own handler of SIGINT interrupted the capture: the signal then waits again, for the frame and its `try`. */
+static int interrupted(void) {
+    if (!PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) return 0;
+    FJRaised raised = fj_set_aside();
+    PyObject *module = PyImport_ImportModule("signal");
+    PyObject *present = module ? PyObject_CallMethod(module, "getsignal", "i", SIGINT) : NULL;
+    PyObject *usual = present ? PyObject_GetAttrString(module, "default_int_handler") : NULL;
+    int same = usual && present == usual;
+    Py_XDECREF(module);
+    Py_XDECREF(present);
+    Py_XDECREF(usual);
+    if (!same) {
+        PyErr_Clear();
+        fj_set_again(raised);
+        return 0;
+    }
+    Py_XDECREF(raised.type);
+    Py_XDECREF(raised.value);
+    Py_XDECREF(raised.traceback);
+    PyErr_SetInterrupt();
+    return 1;
+}
+
 int fj_miss(FJContext *c) {
     fj_stats.misses++;
     if (!on_miss) return 0;
@@ -156,7 +180,7 @@ int fj_miss(FJContext *c) {
     PyObject *args[] = {(PyObject *)view};
     int installed = ask_truth(on_miss, args, 1);
     Py_DECREF(view);
-    return installed;
+    return installed < 0 && interrupted() ? 0 : installed;
 }
 
 int fj_reject(FJContext *c, PyObject *program) {
@@ -178,7 +202,7 @@ static int classify(FJContext *c) {
     if (c->record->verdict >= 0) return c->record->verdict;
     if (!on_classify) return FJ_NEVER;
     PyObject *args[] = {(PyObject *)c->code, c->frame->f_globals}, *result = ask(on_classify, args, 2);
-    if (!result) return -1;
+    if (!result) return interrupted() ? FJ_NEVER : -1;
     long verdict = PyLong_AsLong(result);
     Py_DECREF(result);
     if (verdict == -1 && PyErr_Occurred()) return -1;

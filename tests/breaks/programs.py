@@ -71,7 +71,7 @@ def opaque_operation(x, delta):
 @example("ATTRIBUTE_OF_OPAQUE")
 def attribute_of_opaque(x):
     squares = (number * number for number in range(3))
-    return x + sum(squares), squares.gi_frame
+    return x + next(squares), squares.gi_frame is None
 
 
 class Settings:

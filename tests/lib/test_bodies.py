@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import bisect
-import functools
 import heapq
 import random
 import types
 
 import pytest
 
-from framejit.lib import functools_, pure
+from framejit.lib import pure
 
 RANDOM = random.Random(0)
 LISTS = [[RANDOM.randrange(10) for _ in range(length)] for length in range(12) for _ in range(5)]
@@ -59,19 +58,6 @@ def test_bisections_compare_alike(values):
         module.insort(ordered, counted(log)(4))
         outcomes.append((places, ordered, log))
     assert outcomes[0] == outcomes[1]
-
-
-@pytest.mark.parametrize("values", LISTS, ids=str)
-def test_comparison_keys_sort_alike(values):
-    def compare(a, b):
-        return (a % 3 > b % 3) - (a % 3 < b % 3)
-
-    assert sorted(values, key=functools_.cmp_to_key(compare)) == sorted(values, key=functools.cmp_to_key(compare))
-    one, two = (key(1) for key in (functools_.cmp_to_key(compare), functools.cmp_to_key(compare)))
-    assert [one == one, one < one, one <= one, one > one, one >= one] == [two == two, two < two, two <= two, two > two, two >= two]
-    for key in (one, two):
-        with pytest.raises(TypeError, match="unhashable"):
-            hash(key)
 
 
 def test_the_c_functions_stay_in_place():

@@ -172,6 +172,14 @@ class Roots:
             found = self.consts[id(obj)] = Path(None, CONST, obj)
         return found
 
+    def close(self) -> None:
+        """Let go of all paths: those that are still needed know their parents, but not what leads on from them."""
+        waiting = [*self.table.values(), *self.consts.values()]
+        while waiting:
+            children = waiting.pop().children
+            waiting += children.values()
+            children.clear()
+
     def globals_of(self, function: FunctionType, path: Path) -> Path:
         """The path of a function's globals; one path for all functions that share the dict."""
         found = self.dicts.get(id(function.__globals__))

@@ -86,6 +86,7 @@ class Trace:
         heap = self.heap
         for table in (self.trail.log, heap.fields, heap.initial, heap.written, heap.reads, self.known, self.alive, self.cache):
             table.clear()
+        self.roots.close()
 
     # -- guards ---------------------------------------------------------------------------------------------------
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from types import AsyncGeneratorType, CodeType, CoroutineType, FunctionType, GeneratorType
+from types import (
+    AsyncGeneratorType,
+    BuiltinFunctionType,
+    CodeType,
+    CoroutineType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+)
 from typing import Any
-from weakref import getweakrefs
+from weakref import ProxyTypes, getweakrefs
 
 from framejit.bytecode.instr import Code
 from framejit.core.services import Pending
@@ -23,12 +31,16 @@ def finalizes(value: Value) -> bool:
         return True
     if issubclass(type(real), (type, FunctionType)) or not type(real).__weakrefoffset__:
         return False  # caches per class or function do not end with a local variable
-    return any(_is_users(ref.__callback__) for ref in getweakrefs(real))
+    return any(type(ref) in ProxyTypes or _is_users(ref.__callback__) for ref in getweakrefs(real))  # a proxy does not tell its callback
 
 
 def _is_users(callback: Any) -> bool:
     """Whether a weak reference's callback does something that a program may see: torch and the capture have their own."""
-    return isinstance(callback, FunctionType) and (callback.__module__ or "").split(".")[0] not in ("torch", "framejit", "functorch")
+    if callback is None or (isinstance(callback, BuiltinFunctionType) and type(callback.__self__).__name__ == "PyCapsule"):
+        return False  # the second is how programs hear of the death of their constants
+    function = callback.__func__ if isinstance(callback, MethodType) else callback
+    owner = function if isinstance(function, FunctionType) else type(function)
+    return (owner.__module__ or "").split(".")[0] not in ("torch", "framejit", "functorch")
 
 
 class Frame(Pending):

@@ -344,7 +344,10 @@ class Interpreter:
         if type(real) in DYNAMIC_TYPES and self.is_dynamic(path, real):
             self.guard(path, "TYPE", type(real))
             return Number(type(real), path, real)
-        return model_of(type(real)).realize(self, path, real)
+        kind = type(real)
+        if type(kind).__hash__ is None:
+            self.unsupported(R.UNKNOWN_TYPE, None, "an object of a class that cannot be hashed")
+        return model_of(kind).realize(self, path, real)
 
     def is_dynamic(self, path: Path, real: int | float) -> bool:
         """Whether the number found at `path` is one of the program instead of a constant."""

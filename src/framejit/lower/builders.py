@@ -189,7 +189,18 @@ def _generator(m: Materializer, ref: Ref) -> int:
     live = analyze(frame.code).live[ins.index]
     slots = [m.value(value) if live >> index & 1 else EMPTY for index, value in enumerate(frame.slots)]
     stack = [m.value(value) for value in frame.stack]
-    return m.new("BUILD_GENERATOR", m.value(frame.func), ins.pc, (*slots, *stack))
+    return _named(m, ref, m.new("BUILD_GENERATOR", m.value(frame.func), ins.pc, (*slots, *stack)))
+
+
+def _named(m: Materializer, ref: Ref, register: int) -> int:
+    """The generator with the names that it has, where they are not those that its function has by now."""
+    body = m.heap.get(ref, generator.FUNCTION)
+    for name in generator.NAMES:
+        found = m.heap.get(ref, (name,))
+        made = m.heap.get(body, function.FIELDS[name]) if isinstance(body, Ref) and body.virtual else MISSING
+        if found is not made:
+            m.add("STORE_ATTR", register, m.packer.const(name), m.value(found))
+    return register
 
 
 def _finished_generator(m: Materializer, ref: Ref) -> int:
@@ -199,7 +210,7 @@ def _finished_generator(m: Materializer, ref: Ref) -> int:
     start = next(ins for ins in code.instructions if ins.op == "RETURN_GENERATOR")
     register = m.new("BUILD_GENERATOR", m.value(body), start.next_pc, (EMPTY,) * code.nlocalsplus)
     m.effect(vars(ref.cls)["close"], register)
-    return register
+    return _named(m, ref, register)
 
 
 def path_code(body: Const | Ref) -> types.CodeType:

@@ -8,6 +8,8 @@ from framejit.core.classes import BASES, LATER, META, NAMESPACE, make_class
 from framejit.core.errors import Retrace
 from framejit.core.value import NONE, Ref
 from framejit.lower.materialize import FILLERS, Materializer, builder
+from framejit.lower.pack import Instruction
+from framejit.objects.abstract import ABC_REGISTER
 
 MAKING, WAITING = "making", "waiting"
 
@@ -43,7 +45,11 @@ def _class(m: Materializer, ref: Ref) -> int:
 
 def _emit(m: Materializer, register: int, *steps: tuple[Any, ...]) -> None:
     for function, _, *args in steps:
-        m.effect(function, register, *(m.value(arg) for arg in args))
+        registers = [m.value(arg) for arg in args]
+        if function is ABC_REGISTER:  # asks the hooks of other classes too
+            m.last.append(Instruction("CALL_EFFECT", (m.const(function), (register, *registers), ())))
+        else:
+            m.effect(function, register, *registers)
 
 
 def _later(m: Materializer, ref: Ref, register: int) -> None:

@@ -7,12 +7,14 @@ import types
 from collections import deque
 from typing import Any
 
+from framejit.core.errors import Retrace, Unsupported
 from framejit.core.heap import MISSING, Heap
 from framejit.core.path import Path
 from framejit.core.value import Const, Ref, Value
 from framejit.lower import sets
 from framejit.lower.materialize import CONTENTS, DICT_FIELD, Materializer
 from framejit.lower.pack import Instruction
+from framejit.objects.dict_ import user_keys
 from framejit.objects.members import Members
 from framejit.objects.rebuild import WRITERS
 
@@ -95,6 +97,13 @@ class Effects:
 
     def _items(self, ref: Ref) -> None:
         initial, current = self.heap.initial_of(ref, ITEMS), self.heap.get(ref, ITEMS)
+        try:
+            self._changed_items(ref, initial, current)
+        except Unsupported as stop:  # only user code can tell the keys before from those after: what made the last of them breaks
+            steps = [key.step for name in (*(initial or ()), *current) for key in user_keys(name)]
+            raise (Retrace(("break", max(steps))) if steps else stop) from None
+
+    def _changed_items(self, ref: Ref, initial: Any, current: Any) -> None:
         if issubclass(ref.cls, dict):
             self._dict(self.m.value(ref), initial or {}, current)
         elif issubclass(ref.cls, (set, frozenset)):

@@ -65,6 +65,7 @@ class Materializer:
         self.unfilled: list[Ref] = []
         self.depth = 0
         self.namespaces: dict[int, int] = {}  # empty dicts of instances that were made, asked for only where they are used
+        self.last: list[Instruction] = []  # behind all else
         self.late: set[int] = set()  # registers that are set behind the effects
 
     # -- services of builders -----------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ class Lowering:
         for const in self.packer.consts:
             parts = const if isinstance(const, (tuple, frozenset)) else getattr(const, "__args__", None)
             for part in (const, getattr(const, "__origin__", None), *(parts if isinstance(parts, (tuple, frozenset)) else ())):
-                if isinstance(part, StandIn) or (isinstance(part, type) and part in captured):
+                if isinstance(part, StandIn) or (isinstance(part, type) and type(part).__hash__ is not None and part in captured):
                     raise Retrace(("break", max(recipe.step for recipe in captured.values())))
 
     def _check_generators(self) -> None:
@@ -131,7 +131,7 @@ class Lowering:
             registers = tuple([self._graph_input(entry, code) for entry in self.inputs])
             outputs = tuple(self.materializer.outputs.values())
             code.append(Instruction("CALL_GRAPH", (self.packer.const(graph, weak=False), flags, registers, outputs)))
-        code += [*after(self.materializer.late, self.materializer.code, self.effects.code), *self.rows]
+        code += [*after(self.materializer.late, self.materializer.code, self.effects.code), *self.materializer.last, *self.rows]
         program, notes = self.packer.pack(code, f"{self.root.co_qualname} pc={self.pc}")
         return Lowered(program, notes)
 

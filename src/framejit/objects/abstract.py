@@ -13,13 +13,14 @@ from framejit.core.value import FALSE, NONE, TRUE, Const, Value, bool_const
 from framejit.objects.class_model import act, write
 from framejit.objects.object_ import PLAIN, type_lookup
 from framejit.objects.own_dict import own_names
-from framejit.objects.type_ import ABC_CHECK, is_subclass
+from framejit.objects.type_ import ABC_CHECK, is_subclass, note_unrelated
 from framejit.reasons import R
 from framejit.rules.registry import handler
 
 ABC_INIT, ABC_REGISTER, ABC_INSTANCECHECK, DUMP = (
     vars(abc)[name] for name in ("_abc_init", "_abc_register", "_abc_instancecheck", "_get_dump")
 )  # fmt: skip
+REGISTERED = "registered subclasses"  # in the cache of the trace: captured class -> what it was told
 
 
 def attribute(s: Services, value: Value, name: str) -> Value | None:
@@ -97,7 +98,7 @@ def _is_subclass(s: Services, cls: Const, of: Const) -> bool:
         return bool(answer.obj)
     if cls.obj in of.obj.__mro__:
         return True
-    registered = [one() for one in DUMP(cls.obj)[0]]
+    registered = [*(one() for one in DUMP(cls.obj)[0]), *s.trace.cache.get(REGISTERED, {}).get(cls.obj, ())]
     if any(is_subclass(s, of, Const(one)) for one in registered if one is not None):
         return True
     if type_lookup(s, cls.obj, "__subclasses__") is MISSING:
@@ -115,7 +116,10 @@ def subclasses(s: Services, cls: Const) -> list[Value]:
 
 def _real(s: Services, function: Any, *args: Any) -> Value:
     try:
-        return bool_const(function(*args))
+        answer = function(*args)
+        if not answer:
+            note_unrelated(s, *args)
+        return bool_const(answer)
     except Exception as error:  # noqa: BLE001 - hooks written in Python may raise anything
         return s.unsupported(R.OPAQUE_CALL, function, f"{type(error).__name__}: {error}")
 
@@ -143,7 +147,8 @@ def register(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return of
     if is_subclass(s, cls, of):
         return s.raise_error(RuntimeError, "Refusing to create an inheritance cycle")
-    s.trace.touch(lambda: ABC_REGISTER(cls.obj, of.obj))
+    registry = s.trace.cache.setdefault(REGISTERED, {})
+    s.trace.trail.put(registry, cls.obj, (*registry.get(cls.obj, ()), of.obj))
     known = s.trace.cache.get("abstract", {})
     for key in [key for key, found in known.items() if found is FALSE]:
         del known[key]

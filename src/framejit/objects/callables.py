@@ -11,7 +11,7 @@ from typing import Any
 from framejit.core.heap import MISSING
 from framejit.core.path import Path
 from framejit.core.services import Pending, Services
-from framejit.core.value import NONE, Const, Pack, Ref, Value
+from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value
 from framejit.objects.dict_ import full, new_dict
 from framejit.objects.method import method
 from framejit.objects.model import Model, model
@@ -118,6 +118,68 @@ def setstate(s: Services, self: Value, state: Value) -> Value:
     s.heap.set(self, KEYWORDS, keywords)
     s.heap.set(self, ("dict",), namespace if namespace.cls is not type(None) else new_dict(s))
     return NONE
+
+
+ComparisonKey: Any = type(functools.cmp_to_key(None))  # type: ignore[arg-type]
+COMPARISON, OBJECT, MADE_OF = ("comparison",), vars(ComparisonKey)["obj"], ("made of",)
+
+
+def make_key(comparison: Any, *made_of: Any) -> Any:
+    """What `cmp_to_key` makes of a function, or of an object in a second step."""
+    key = functools.cmp_to_key(comparison)
+    return key(*made_of) if made_of else key
+
+
+REBUILDERS[ComparisonKey] = lambda get: (make_key, [get(COMPARISON), *([] if get(MADE_OF) is None else [get(OBJECT)])])
+
+
+@model(ComparisonKey)
+class ComparisonKeyModel(Model):
+    """The keys of `functools.cmp_to_key`; only those of the capture tell by what they compare."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        s.guard(path, "TYPE", type(real))
+        ref = Ref(type(real), path, real)
+        s.trace.remember(real, ref)
+        return ref
+
+    def set_attribute(self, s: Services, v: Value, name: str, found: Any, new: Value | None) -> bool:
+        if found is not OBJECT or new is None or not isinstance(v, Ref) or not v.virtual:
+            return False
+        s.heap.set(v, OBJECT, new)
+        s.heap.set(v, MADE_OF, TRUE)
+        return True
+
+    def call(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | Pending:
+        if not isinstance(v, Ref) or not v.virtual:
+            return s.unsupported(R.OPAQUE_CALL, v)
+        given = [*args, *kwargs.values()]
+        if len(given) > 1:
+            return s.raise_error(TypeError, f"K() takes at most 1 {'keyword ' * (not args)}argument ({len(given)} given)")
+        if not given or (kwargs and "obj" not in kwargs):
+            return s.raise_error(TypeError, "K() missing required argument 'obj' (pos 1)")
+        return s.heap.new(ComparisonKey, {COMPARISON: s.heap.get(v, COMPARISON), OBJECT: given[0], MADE_OF: TRUE})
+
+    def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+        other = s.force(other)
+        if other.cls is not ComparisonKey:
+            return s.raise_error(TypeError, "other argument must be K instance")
+        if not all(isinstance(key, Ref) and key.virtual for key in (v, other)):
+            return s.unsupported(R.OPAQUE_OPERATION, v, "comparison")
+        if any(s.heap.get(key, MADE_OF) is None for key in (v, other)):  # type: ignore[arg-type]
+            return s.raise_error(AttributeError, "object")
+        given = [s.heap.get(key, OBJECT) for key in (v, other)]  # type: ignore[arg-type]
+        return s.compare(symbol, s.call(s.heap.get(v, COMPARISON), given), Const(0))  # type: ignore[arg-type]
+
+
+def new_key(s: Services, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """`cmp_to_key(mycmp)`."""
+    given = [*args, *kwargs.values()]
+    if len(given) != 1 or (kwargs and "mycmp" not in kwargs):
+        return s.unsupported(R.OPAQUE_CALL, functools.cmp_to_key, "arguments")
+    return s.heap.new(ComparisonKey, {COMPARISON: given[0], OBJECT: NONE})
 
 
 class ConstantCallable(Model):

@@ -17,6 +17,7 @@ from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, Const, Pack, Ref, Value
 from framejit.objects.abstract import attribute
 from framejit.objects.class_new import winner
+from framejit.objects.object_ import stood_for
 from framejit.objects.stand_in import made_of, stand_in
 from framejit.reasons import R
 from framejit.rules.registry import handler
@@ -100,9 +101,21 @@ def _wrapper(kind: Any) -> Any:
             real = kind(*(stand_in(s, value) for value in given), **{name: stand_in(s, value) for name, value in names.items()})
         except TypeError as error:
             return s.raise_error(TypeError, *error.args)
-        return made_of(s, real, kind, tuple(given), names)
+        made = made_of(s, real, kind, tuple(given), names)
+        if kind is not property:
+            _copy_attributes(s, real, given[0])
+        return made
 
     return make_
+
+
+def _copy_attributes(s: Services, real: Any, function: Value) -> None:
+    """What staticmethod and classmethod copy from their function, whose stand-in does not have it."""
+    entries = {}
+    for name, found in vars(real).items():
+        value = attribute(s, function, name)
+        entries[name] = (Const(name), stood_for(s, found) if value is None else value)
+    s.trace.trail.put(s.trace.cache, ("namespace", id(real)), (s.heap.new(dict, {s.heap.ITEMS: entries}), entries))
 
 
 for _kind in (staticmethod, classmethod, property):

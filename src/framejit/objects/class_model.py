@@ -34,6 +34,8 @@ class TypeModel(Model):
     __slots__ = ()
 
     def realize(self, s: Services, path: Path, real: Any) -> Value:
+        if type(real).__hash__ is None:
+            return s.unsupported(R.UNKNOWN_TYPE, None, "a class that cannot be hashed")
         if real in s.trace.classes:
             return Const(real)
         s.guard(path, "IS", real)

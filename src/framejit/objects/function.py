@@ -185,6 +185,15 @@ def _written(s: Services, function: Value) -> Ref | None:
     return found
 
 
+def name_written(s: Services, function: Value, name: str) -> Any:
+    """The name that a function has by the captured program, MISSING for one that exists and keeps its name."""
+    if isinstance(function, Ref) and function.path is None:
+        return s.heap.get(function, FIELDS[name])
+    ref = _written(s, function)
+    found = None if ref is None else s.heap.get(ref, ("attribute", name))
+    return MISSING if found is None else found
+
+
 def _write_text(s: Services, function: Const | Ref, name: str, new: Value) -> bool:
     """A store to a function that exists: an effect, seen by later reads."""
     if name in ("__name__", "__qualname__") and not issubclass(new.cls, str):

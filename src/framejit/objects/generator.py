@@ -10,13 +10,15 @@ from framejit.core.errors import Raised
 from framejit.core.heap import MISSING
 from framejit.core.path import Path
 from framejit.core.services import Services
-from framejit.core.value import NONE, NULL, Const, Ref, Value
+from framejit.core.value import NONE, NULL, Const, Ref, Value, bool_const
 from framejit.objects import exception, function
 from framejit.objects.model import Model, model
 from framejit.reasons import R
 from framejit.rules.registry import handler
 
 FRAME, DONE, FUNCTION, MADE = ("frame",), ("done",), ("function",), ("made",)
+RUNNING = ("running",)
+NAMES = ("__name__", "__qualname__")
 HANDLED = ("handled",)  # the exception that the body was handling at its yield, if any
 
 
@@ -26,6 +28,8 @@ def new(s: Services, frame: Any, code: types.CodeType) -> Ref:
     ref = s.heap.new(kind, {FRAME: frame, DONE: False, FUNCTION: frame.func, MADE: s.steps})  # type: ignore[attr-defined]
     s.trace.cache.setdefault("generators", []).append(ref)
     frame.generator = ref
+    for name in NAMES:
+        s.trace.trail.put(s.heap.fields[ref], (name,), function.name_written(s, frame.func, name))
     while (ins := frame.instr).op != "RETURN_GENERATOR":
         if ins.op == "COPY_FREE_VARS":
             frame.slots[-ins.value :] = function.closure(s, frame.func)
@@ -93,6 +97,33 @@ class GeneratorModel(Model):
         s.trace.remember(real, ref)
         return ref
 
+    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
+        if not isinstance(v, Ref):
+            return None
+        if not is_symbolic(s, v):
+            written = s.heap.get(v, ("attribute", name)) if name in NAMES else None
+            return written
+        if name in NAMES:
+            return _name(s, v, name)
+        frame = s.heap.get(v, FRAME)
+        what = name.partition("_")[2]
+        if what == "code":
+            return Const(code_of(s, s.heap.get(v, FUNCTION)))
+        if what == "running":
+            return bool_const(s.heap.get(v, RUNNING) is True)
+        if what == "suspended":
+            waits = frame is not None and frame.instr.op != "RETURN_GENERATOR"
+            return bool_const(waits and s.heap.get(v, RUNNING) is not True)
+        return NONE if what == "frame" and frame is None else None
+
+    def set_attribute(self, s: Services, v: Value, name: str, found: Any, new: Value | None) -> bool:
+        if name not in NAMES or not isinstance(v, Ref):
+            return False
+        if new is None or not issubclass(s.force(new).cls, str):
+            s.raise_error(TypeError, f"{name} must be set to a string object")
+        s.heap.set(v, (name,) if is_symbolic(s, v) else ("attribute", name), s.force(new))
+        return True
+
     def iter(self, s: Services, v: Value) -> Value:
         if v.cls is not types.GeneratorType:
             return s.raise_error(TypeError, f"'{v.cls.__name__}' object is not iterable")
@@ -100,6 +131,24 @@ class GeneratorModel(Model):
 
     def next(self, s: Services, v: Value) -> Value:
         return advance(s, v, NONE)
+
+
+def _name(s: Services, v: Ref, name: str) -> Value:
+    """The name that the generator was given, or that its function had when it was made."""
+    found, body = s.heap.get(v, (name,)), s.heap.get(v, FUNCTION)
+    if found is not MISSING:
+        return found
+    if function.name_written(s, body, name) is not MISSING:
+        return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, name)
+    return s.getattr(body, name)
+
+
+def code_of(s: Services, body: Value) -> types.CodeType:
+    """The code of the function of a generator."""
+    if isinstance(body, Ref) and body.virtual:
+        return s.heap.get(body, function.CODE)
+    found: types.CodeType = (body.obj if isinstance(body, Const) else body.real).__code__  # type: ignore[attr-defined]
+    return found
 
 
 def advance(s: Services, v: Value, sent: Value, thrown: Value | None = None) -> Value:

@@ -7,6 +7,7 @@ from typing import Any
 
 from framejit.core.services import Pending, Services
 from framejit.core.value import Value
+from framejit.objects.model import Model
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS
 
@@ -73,7 +74,7 @@ def method(target: Any, names: str = "") -> Callable[[Callable[..., Any]], Calla
     return register
 
 
-_SPECIMENS: dict[type, Any] = {int: 0, float: 0.0, bool: False, complex: 0j, range: range(0), slice: slice(None)}
+_SPECIMENS: dict[type, Any] = {int: 0, float: 0.0, bool: False, complex: 0j, range: range(0), slice: slice(None), type: Model}
 
 
 def raise_arity(s: Services, target: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:

@@ -90,13 +90,26 @@ def _overridden(overrides: dict[Any, Any], cls: type, name: str) -> Any:
     return MISSING
 
 
+PLAIN_NAMES = "classes whose names are all strings"  # in the cache of the trace: their ids
+
+
+def _look_through(s: Services, known: set[int], cls: type) -> None:
+    """Refuse a class with names that user code compares."""
+    if cls.__flags__ & HEAP_TYPE and any(type(name) is not str for name in cls.__dict__):
+        s.unsupported(R.UNKNOWN_TYPE, None, "a class with names that are no strings")
+    known.add(id(cls))
+
+
 def type_lookup(s: Services, cls: type, name: str) -> Any:
     """What the MRO of `cls` holds under `name`, guarded unless the type cannot change; MISSING if nothing."""
     rows = s.trace.type_rows
     found = rows.get((cls, name), rows)
     if found is not rows:
         return found
+    plain = s.trace.cache.setdefault(PLAIN_NAMES, set())
     for base in cls.__mro__:
+        if id(base) not in plain:
+            _look_through(s, plain, base)
         found = base.__dict__.get(name, MISSING)
         if found is not MISSING:
             break
@@ -444,7 +457,9 @@ def _module_attribute(s: Services, v: Const, name: str) -> Value | Pending:
     of_class = type_lookup(s, type(v.obj), "__getattr__")
     if of_class is not MISSING:
         return s.tail_call(bind(s, s.trace.roots.const(of_class), of_class, v), [Const(name)])
-    return _no_attribute(s, f"module '{v.obj.__name__}' has no attribute '{name}'")
+    own = lookup(s, namespace, "__name__")
+    own = "" if own is MISSING or s.force(own).cls is not str else f"'{s.constant(own)}' "
+    return _no_attribute(s, f"module {own}has no attribute '{name}'")
 
 
 TYPE_GETSETS = {"__name__", "__qualname__", "__module__", "__bases__", "__mro__", "__base__", "__doc__", "__flags__", "__abstractmethods__"}
@@ -544,7 +559,7 @@ def super_attribute(s: Services, v: Pack, name: str) -> Value | Pending:
             if isinstance(receiver, Const) and isinstance(receiver.obj, type) and not isinstance(found, CLASS_METHODS):
                 if isinstance(found, staticmethod):
                     return stood_for(s, found.__func__)
-                if not issubclass(type(receiver.obj), of):
+                if of not in receiver.cls.__mro__:
                     return _of_class(s, receiver, name, found)
             if isinstance(found, types.MemberDescriptorType):
                 return get_descriptor(s, receiver, name, found)

@@ -322,6 +322,8 @@ def is_same(s: Services, left: Value, right: Value) -> bool:
         return _same_pack(s, left, right)
     if isinstance(left, Number) and isinstance(right, Number):
         s.unsupported(R.OPAQUE_OPERATION, left, "identity of numbers")
+    if _is_empty_tuple(left) and _is_empty_tuple(right):
+        return True
     one, other = _real(left), _real(right)
     if one is None or other is None:
         return False
@@ -330,6 +332,10 @@ def is_same(s: Services, left: Value, right: Value) -> bool:
     same = one is other
     s.guard(path, "SAME" if same else "NOT_SAME", other_path)
     return same
+
+
+def _is_empty_tuple(value: Value) -> bool:
+    return value.cls is tuple and not (value.items if isinstance(value, Pack) else value.obj)  # type: ignore[attr-defined]
 
 
 def _real(value: Value) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import enum
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -78,11 +79,27 @@ def allocate(s: Services, target: Const, new: Any, args: list[Value], kwargs: di
     if owner is object:
         if (args or kwargs) and s.type_lookup(cls, "__init__") is object.__init__:
             s.raise_error(TypeError, f"{cls.__name__}() takes no arguments")
+        if (args or kwargs) and _had_new(s, cls):
+            s.raise_error(TypeError, ONE_ARGUMENT)
         if not cls.__flags__ & HEAP_TYPE and cls is not object:
             s.unsupported(R.OPAQUE_CALL, cls)
         return new_instance(s, cls)
     made = model_of(cls).new(s, cls, args, kwargs)
     return made if made is not None else s.unsupported(R.OPAQUE_CALL, cls)
+
+
+ONE_ARGUMENT = "object.__new__() takes exactly one argument (the type to instantiate)"
+
+
+def _had_new(s: Services, cls: type) -> bool:
+    """Whether the class had a `__new__` of its own that was deleted: CPython then keeps its slot, and refuses arguments."""
+    known = s.trace.cache.setdefault(_had_new, {})
+    if cls not in known:
+        try:
+            known[cls] = type(object.__new__(cls, None)) is not cls  # type: ignore[call-arg]
+        except TypeError as error:
+            known[cls] = error.args[0] == ONE_ARGUMENT
+    return known[cls]
 
 
 def _in_c(cls: type) -> type:
@@ -142,8 +159,8 @@ def object_new(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Valu
     if static.__new__ is not object.__new__:
         s.raise_error(TypeError, f"object.__new__({cls.__name__}) is not safe, use {static.__name__}.__new__()")
     if len(args) > 1 or kwargs:
-        if s.type_lookup(cls, "__new__") is not object.__new__:
-            s.raise_error(TypeError, "object.__new__() takes exactly one argument (the type to instantiate)")
+        if s.type_lookup(cls, "__new__") is not object.__new__ or _had_new(s, cls):
+            s.raise_error(TypeError, ONE_ARGUMENT)
         if s.type_lookup(cls, "__init__") is object.__init__:
             s.raise_error(TypeError, f"{cls.__name__}() takes no arguments")
     return allocate(s, target, object.__new__, [], {})
@@ -316,9 +333,43 @@ def _trusted_check(s: Services, cls: type, of: type) -> bool:
     if s.trace.classes and isinstance(cls, abc.ABCMeta):
         return s.truth(s.finish(HANDLERS[ABC_CHECK](s, [Const(cls), Const(of)], {})))
     try:
-        return issubclass(of, cls)
+        answer = issubclass(of, cls)
     except Exception as error:  # noqa: BLE001 - hooks written in Python may raise anything
         return s.unsupported(R.OPAQUE_CALL, issubclass, f"{type(error).__name__}: {error}")
+    if not answer:
+        note_unrelated(s, cls, of)
+    return answer
+
+
+class Unrelated:
+    """A guard: classes that are no subclasses of these abstract ones still are none; asked again where any class was registered."""
+
+    __slots__ = ("token", "pairs")
+
+    def __init__(self) -> None:
+        self.token = abc.get_cache_token()
+        self.pairs: list[tuple[weakref.ref[type], weakref.ref[type]]] = []
+
+    def __call__(self) -> bool:
+        token = abc.get_cache_token()
+        if token != self.token:
+            for one, other in self.pairs:
+                of, cls = one(), other()
+                if of is None or cls is None or issubclass(of, cls):
+                    return False
+            self.token = token
+        return True
+
+
+def note_unrelated(s: Services, cls: type, of: type) -> None:
+    """Guard that a class is no subclass of an abstract one: it may be registered at any time."""
+    if not isinstance(cls, abc.ABCMeta):
+        return
+    found = s.trace.cache.get(Unrelated)
+    if found is None:
+        found = s.trace.cache[Unrelated] = Unrelated()
+    s.guard(None, "PY", found)
+    found.pairs.append((weakref.ref(of), weakref.ref(cls)))
 
 
 def _pretends(s: Services, cls: type, value: Value) -> bool:

@@ -11,6 +11,7 @@ from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, Const, Value, bool_const
 from framejit.objects import dict_view, iterator
 from framejit.objects.fold import constant, run
+from framejit.objects.method import raise_arity
 from framejit.objects.model import model_of
 from framejit.objects.object_ import BINARY_NAMES, COMPARE_NAMES
 from framejit.reasons import R
@@ -135,7 +136,7 @@ FOLDED = (
 
 def arity(name: str) -> int:
     """How many arguments a slot takes, the object included."""
-    if name in ("__setitem__",):
+    if name in ("__setitem__", "__setattr__"):
         return 3
     one = ("__len__", "__iter__", "__next__", "__bool__", "__hash__", "__neg__", "__pos__", "__invert__")
     return 1 if name in one else 2
@@ -170,3 +171,19 @@ for _kind in KINDS:
             HANDLERS[_found] = SLOTS[_name] if _name == "__pow__" else _checked(_found, arity(_name), SLOTS[_name])
         elif _name in FOLDED and _kind in (int, float, bool, complex, str, bytes) and _found not in HANDLERS:
             HANDLERS[_found] = _folded(_found)
+
+
+
+def _counted(found: Any, count: int, function: Handler) -> Handler:
+    """The handler of a slot whose error for other numbers of arguments CPython is asked for."""
+
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+        return function(s, args, kwargs) if len(args) == count and not kwargs else raise_arity(s, found, args, kwargs)
+
+    return call
+
+
+for _kind in (object, type):
+    for _name in ("__getattribute__", "__setattr__", "__delattr__"):
+        _found = vars(_kind)[_name]
+        HANDLERS[_found] = _counted(_found, arity(_name), HANDLERS[_found])

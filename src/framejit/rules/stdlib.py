@@ -26,7 +26,6 @@ from typing import Any
 from framejit.core.heap import MISSING
 from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, Const, Node, Number, Pack, Value, bool_const
-from framejit.lib import functools_ as lib_functools
 from framejit.lib import pure as lib_pure
 from framejit.objects import callables, exception, itertools_, list_, number, slice_
 from framejit.objects.exact import type_name
@@ -219,7 +218,7 @@ def reduce(s: Services, function: Value, iterable: Value, initial: Value | None)
 
 @handler(functools.cmp_to_key)
 def cmp_to_key(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
-    return s.tail_call(Const(lib_functools.cmp_to_key), args, kwargs)
+    return callables.new_key(s, args, kwargs)
 
 
 @takes(collections._count_elements, "mapping iterable /")  # type: ignore[attr-defined]
