@@ -116,7 +116,7 @@ def test_break_in_enter_and_exit(x):
     return y
 
 
-@check(breaks=1)
+@check(breaks=2)
 def test_callers_catch_what_a_continuation_raises(x):
     def fails(y):
         y = y + 1
@@ -233,7 +233,7 @@ def always_raises(x):
         raise KeyError("k")
 
 
-@check(breaks=1)
+@check(breaks=2)
 def test_a_callee_without_a_return_ends_in_its_callers_handler(x):
     log.clear()
     try:

@@ -227,7 +227,7 @@ def test_raising_an_exception_that_exists_extends_its_traceback(x, error):
         return y, caught is error, caught.__traceback__ is not None
 
 
-@check(lambda: (torch.ones(2), True), graphs=0, breaks=1)
+@check(lambda: (torch.ones(2), True), graphs=0, breaks=2)
 def test_bools_cannot_be_subtracted_even_if_nobody_looks(x, flag):
     try:
         unused = flag - x
@@ -240,7 +240,7 @@ def opaque(value):
     return value
 
 
-@check(graphs=1, breaks=2)
+@check(graphs=1, breaks=3)
 def test_an_exception_ends_a_callee_and_closes_a_generator_of_its_caller(x):
     log = []
 
@@ -292,3 +292,27 @@ def test_regions_know_whether_an_exception_is_being_handled(x, handling):
     else:
         x = handles(x, log)
     return handles(x, log), log
+
+
+@check(breaks=0)
+def test_what_leaves_the_bodies_of_except_star(x):
+    seen = []
+    for kinds in ([ValueError(1)], [ValueError(1), TypeError(2)]):
+        for raised in (NameError, None):
+            try:
+                try:
+                    raise ExceptionGroup("both", kinds)
+                except* ValueError as group:
+                    if raised is not None:
+                        raise raised(len(group.exceptions)) from None
+            except Exception as left:
+                seen.append((type(left), str(left), getattr(left, "exceptions", ())))
+    return x + len(seen), [(kind, text, [type(item) for item in items]) for kind, text, items in seen]
+
+
+@check(breaks=1)
+def test_a_region_that_begins_between_the_defaults_and_their_function(x):
+    def function(p, q=opaque(2), r=(None,)):
+        return p, q, r
+
+    return x + 1, function(1), function(1, 3)

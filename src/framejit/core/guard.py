@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -49,11 +50,27 @@ class Guard(NamedTuple):
         return row.text.format(path=self.path, operand=_operand_text(self.operand))
 
 
+NAMED = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+PLAIN = frozenset({int, float, bool, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, slice})
+QUALNAME: Any = vars(type)["__qualname__"]
+MODULE: Any = vars(type)["__module__"]
+
+
 def _operand_text(operand: Any) -> str:
-    if isinstance(operand, (type,)):
-        return operand.__qualname__
-    name = getattr(operand, "__qualname__", None)
-    return f"<{type(operand).__name__} {name}>" if isinstance(name, str) else repr(operand)[:120]
+    """The operand as text, without running a line of the user's code."""
+    kind = type(operand)
+    if issubclass(kind, type):
+        return str(QUALNAME.__get__(operand))
+    if kind in NAMED:
+        return f"<{kind.__name__} {operand.__qualname__}>"
+    return repr(operand)[:120] if _is_plain(operand) else f"<{kind.__name__} at {id(operand):#x}>"
+
+
+def _is_plain(operand: Any) -> bool:
+    kind = type(operand)
+    if kind in (tuple, frozenset, list):
+        return all(map(_is_plain, operand))
+    return kind in PLAIN or MODULE.__get__(kind).partition(".")[0] == "torch"
 
 
 def same_bits(value: Any, operand: Any) -> bool:

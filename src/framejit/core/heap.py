@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import gc
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from types import CellType
 from typing import Any
 
 from framejit.core.errors import Unsupported
-from framejit.core.value import Ref
+from framejit.core.lifetime import finalizes
+from framejit.core.value import Lazy, Ref
 from framejit.reasons import R
 
 LONGEST = 4096  # items
@@ -64,7 +67,7 @@ class Heap:
         self.trail = trail
         self.fields: dict[Ref, dict[Any, Any]] = {}
         self.initial: dict[Ref, dict[Any, Any]] = {}
-        self.written: dict[Ref, dict[Any, None]] = {}  # ref -> fields written, in order of first write
+        self.written: dict[Ref, dict[Any, frozenset[int]]] = {}  # ref -> fields in order of first write -> what must not be dropped
         self.reads: dict[tuple[Ref, Any], Any] = {}
 
     def new(self, cls: type, fields: dict[Any, Any] | None = None) -> Ref:
@@ -97,11 +100,25 @@ class Heap:
             before = self.get(ref, field)
             if before is not None and LONGEST <= len(before) < len(value):
                 raise Unsupported(R.CODE_TOO_LARGE, ref, "a container that grows very long")
-        self.trail.put(self._table(self.fields, ref), field, value)
         if ref.path is not None:
             writes = self._table(self.written, ref)
             if field not in writes:
-                self.trail.put(writes, field, None)
+                self.trail.put(writes, field, frozenset(map(id, filter(finalizes, self._replaced(ref, field)))))
+            if writes[field] and not writes[field] <= {id(getattr(part, "real", None)) for part in _values(value)}:
+                raise Unsupported(R.OPAQUE_OPERATION, ref, "a finalizer may run when an item is dropped")
+        self.trail.put(self._table(self.fields, ref), field, value)
+
+    def _replaced(self, ref: Ref, field: Any) -> Iterable[Any]:
+        """The real objects that the first write to a field takes out of a real object."""
+        found = self.initial_of(ref, field)
+        real: Any = ref.real
+        if found is not None:
+            return (value.real for value in _values(found) if type(value) is Lazy)
+        if type(real) is CellType:
+            return gc.get_referents(real)
+        if issubclass(type(real), dict) and type(field) is tuple:
+            return dict.values(real) if field is self.ITEMS else [dict.get(real, field[1])] if field[0] == "k" else ()
+        return list(real) if type(real) in (list, set) and field is self.ITEMS else ()
 
     @contextmanager
     def watched(self) -> Iterator[dict[tuple[Ref, Any], Any]]:
@@ -145,6 +162,18 @@ class Heap:
         for ref, writes in self.written.items():
             if not ref.virtual:
                 yield ref, list(writes)
+
+
+def _values(field: Any) -> Iterator[Any]:
+    """The values inside a field."""
+    if isinstance(field, tuple):
+        for item in field:
+            yield from _values(item)
+    elif isinstance(field, dict):
+        for item in field.values():
+            yield from _values(item)
+    else:
+        yield field
 
 
 class WatchedHeap(Heap):

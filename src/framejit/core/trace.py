@@ -32,7 +32,7 @@ class Input:
     @property
     def example(self) -> Any:
         """What the backend is given: the tensor, or the symbol of an int."""
-        return self.real if isinstance(self.real, torch.Tensor) else self.node.meta["example_value"]
+        return self.real if issubclass(type(self.real), torch.Tensor) else self.node.meta["example_value"]
 
 
 _META_KEYS: dict[Any, int] = {}
@@ -92,7 +92,7 @@ class Trace:
 
     def guard(self, path: Path | None, predicate: str, operand: Any = None, origin: Any = None) -> None:
         """Record a fact; the first one asked for of several equal ones stays."""
-        key = (path, predicate, type(operand), operand if operand.__hash__ is not None and _plain(operand) else id(operand))
+        key = (path, predicate, type(operand), operand if type(operand).__hash__ is not None and _plain(operand) else id(operand))
         if key not in self.guards:
             self.trail.put(self.guards, key, Guard(path, predicate, operand, origin))
 

@@ -51,7 +51,7 @@ def _call_const(interp: Interpreter, target: Const, args: list[Value], kwargs: d
     obj = target.obj
     if not callable(obj):
         interp.raise_error(TypeError, f"'{type(obj).__name__}' object is not callable")
-    if isinstance(obj, types.MethodType):
+    if issubclass(type(obj), types.MethodType):
         bound = interp.wrap(obj.__self__) if target.path is None else interp.input(target.path.to("METHOD_SELF"), obj.__self__)
         func_path = interp.trace.roots.const(obj.__func__) if target.path is None else target.path.to("METHOD_FUNC")
         return tail_call(interp, interp.input(func_path, obj.__func__), [bound, *args], kwargs)
@@ -68,13 +68,13 @@ def _call_const(interp: Interpreter, target: Const, args: list[Value], kwargs: d
                 return answer
         elif obj in PURE:
             return fold(interp, obj, args, kwargs)
-    if isinstance(obj, types.FunctionType):
+    if issubclass(type(obj), types.FunctionType):
         if interp.trace.classes:
             known = interp.trace.known.get(id(obj))  # a function of a class that the captured code defined
             if isinstance(known, Ref) and known.cls is types.FunctionType:
                 return _call_function(interp, known, args, kwargs)
         return _call_function(interp, target, args, kwargs)
-    if isinstance(obj, type):
+    if issubclass(type(obj), type):
         return _call_class(interp, target, args, kwargs)
     method = _unbound(obj)
     if method is not None:
@@ -121,7 +121,7 @@ def _first_load(obj: Any) -> Any:
 
 def _unbound(obj: Any) -> tuple[Any, Value] | None:
     """A built-in method of a constant as its type's descriptor and the constant."""
-    if isinstance(obj, (types.BuiltinMethodType, types.MethodWrapperType)):
+    if issubclass(type(obj), (types.BuiltinMethodType, types.MethodWrapperType)):
         receiver = obj.__self__
         if receiver is None or isinstance(receiver, types.ModuleType) or (isinstance(receiver, type) and obj.__name__ == "__new__"):
             return None

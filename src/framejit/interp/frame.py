@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-from types import (
-    AsyncGeneratorType,
-    BuiltinFunctionType,
-    CodeType,
-    CoroutineType,
-    FunctionType,
-    GeneratorType,
-    MethodType,
-)
+from types import CodeType
 from typing import Any
-from weakref import ProxyTypes, getweakrefs
 
 from framejit.bytecode.instr import Code
+from framejit.core.lifetime import ending
 from framejit.core.services import Pending
 from framejit.core.state import FrameState, Phase, Result
 from framejit.core.value import Ref, Value
 
-GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
-
 
 def finalizes(value: Value) -> bool:
-    """Whether Python code may run when this reference is dropped: a real generator is closed, `__del__` or a callback called."""
+    """Whether Python code may run when this reference to a real object is dropped."""
     real = getattr(value, "real", None)
-    if real is None:
-        return False
-    if type(real) in GENERATORS or hasattr(type(real), "__del__"):
-        return True
-    if issubclass(type(real), (type, FunctionType)) or not type(real).__weakrefoffset__:
-        return False  # caches per class or function do not end with a local variable
-    return any(type(ref) in ProxyTypes or _is_users(ref.__callback__) for ref in getweakrefs(real))  # a proxy does not tell its callback
-
-
-def _is_users(callback: Any) -> bool:
-    """Whether a weak reference's callback does something that a program may see: torch and the capture have their own."""
-    if callback is None or (isinstance(callback, BuiltinFunctionType) and type(callback.__self__).__name__ == "PyCapsule"):
-        return False  # the second is how programs hear of the death of their constants
-    function = callback.__func__ if isinstance(callback, MethodType) else callback
-    owner = function if isinstance(function, FunctionType) else type(function)
-    return (owner.__module__ or "").split(".")[0] not in ("torch", "framejit", "functorch")
+    return real is not None and bool(ending(real))
 
 
 class Frame(Pending):

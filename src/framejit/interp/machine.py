@@ -23,7 +23,7 @@ from framejit.core.where import Where
 from framejit.interp import calls, generators
 from framejit.interp.frame import Frame
 from framejit.interp.unwind import unwind
-from framejit.objects import constants, exception, frame_, object_, protocol, weak
+from framejit.objects import constants, exception, frame_, object_, protocol, reach, weak
 from framejit.objects.dict_ import realize_dict
 from framejit.objects.model import model_of
 from framejit.reasons import R
@@ -98,6 +98,7 @@ class Interpreter:
         self.mark_depth = 0
         self.waiting: list[Waiting] = []  # callers of the start's frame that no return has reached yet, outermost first
         self.callers = 0
+        self.watched: list[reach.Watched] = []
         self.base = 0  # depth at which the running loop ends: the frame there returns to Python, not to a frame
 
     # -- running --------------------------------------------------------------------------------------------------
@@ -107,6 +108,8 @@ class Interpreter:
         root = self._root()
         self._push_callers(root)
         self.frames.append(root)
+        self.watched = reach.watched(value for frame in self.frames for value in (*frame.slots, *frame.stack))
+        self.trace.cache[reach.KEEP] = bool(self.watched)
         try:
             return self._loop()
         except Unsupported as stop:
@@ -206,7 +209,7 @@ class Interpreter:
 
     def _loop(self) -> Exit:
         frames, log = self.frames, self.trace.trail.log
-        ops, cache = OPS, self.trace.cache
+        ops, cache, watched = OPS, self.trace.cache, self.watched
         while True:
             frame = frames[-1]
             ins = frame.code.instructions[frame.index]
@@ -222,8 +225,8 @@ class Interpreter:
                 handler(self, frame, ins)
             except Raised as raised:
                 unwind(self, raised.value, 0)
-            if weak.WATCHED in cache and ins.op not in HOLDING_OPS and weak.must_break(self):
-                raise Retrace(("break", self.steps))
+            if (watched or weak.WATCHED in cache) and ins.op not in HOLDING_OPS:
+                self._check_lives()
             if not frames:
                 slots = () if self.callers else tuple(frame.slots)
                 return Exit(ExitKind.RETURN, value=self.returned, leaves=self.callers, slots=slots, handled=self.state["handled"])
@@ -233,6 +236,22 @@ class Interpreter:
             self.look_up_at_once()
             self.unsupported(R.UNCAUGHT_EXCEPTION)
         raise Cut(R.CODE_TOO_LARGE)
+
+    def _check_lives(self) -> None:
+        """The region ends behind an instruction that dropped what CPython finalizes at once."""
+        if weak.WATCHED in self.trace.cache and weak.must_break(self):
+            raise Retrace(("break", self.steps))
+        if self.watched and self.frames and reach.lost(self, self.watched):
+            if self.base:
+                raise Retrace(("break", self.steps))
+            self.keep_done()
+            raise Cut(R.OPAQUE_OPERATION, None, "a finalizer may run here")
+
+    def keep_done(self) -> None:
+        """The present instruction is done: a region that ends now ends behind it, unless it runs inside of another."""
+        if not self.base:
+            self.mark, self.mark_depth = len(self.trace.trail.log), len(self.frames)
+            self.steps += 1
 
     def look_up_at_once(self) -> None:
         """An exception ends the region inside what computes an attribute: CPython does the whole look-up, which may add to it."""
@@ -276,7 +295,7 @@ class Interpreter:
     def run_nested(self, depth: int) -> None:
         """Run until the frame stack is back at `depth`; the last frame's value is in `self.returned`."""
         frames = self.frames
-        ops, cache = OPS, self.trace.cache
+        ops, cache, watched = OPS, self.trace.cache, self.watched
         base, self.base = self.base, depth
         try:
             while len(frames) > depth:
@@ -292,8 +311,8 @@ class Interpreter:
                     handler(self, frame, ins)
                 except Raised as raised:
                     unwind(self, raised.value, depth)
-                if weak.WATCHED in cache and ins.op not in HOLDING_OPS and weak.must_break(self):
-                    raise Retrace(("break", self.steps))
+                if (watched or weak.WATCHED in cache) and ins.op not in HOLDING_OPS:
+                    self._check_lives()
         finally:
             self.base = base
 
@@ -351,7 +370,7 @@ class Interpreter:
 
     def is_dynamic(self, path: Path, real: int | float) -> bool:
         """Whether the number found at `path` is one of the program instead of a constant."""
-        specialized = config.specialize_int if isinstance(real, int) else config.specialize_float
+        specialized = config.specialize_int if issubclass(type(real), int) else config.specialize_float
         if specialized or ("static", str(path)) in self.decisions:
             return False
         return dynamic.should_be_dynamic(self.start.code, self.start.pc, path, real)

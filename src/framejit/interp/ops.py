@@ -16,7 +16,7 @@ from framejit.core.services import Pending
 from framejit.core.value import NONE, NULL, Const, Lazy, Number, Pack, Ref, Value, bool_const
 from framejit.interp.frame import Frame, finalizes
 from framejit.interp.machine import OPS, Interpreter
-from framejit.objects import function, list_, protocol, set_
+from framejit.objects import function, list_, protocol, reach, set_
 from framejit.objects.dict_ import delete, lookup, store
 from framejit.objects.exact import type_name
 from framejit.reasons import R
@@ -91,7 +91,7 @@ def pop_top(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     old = frame.stack.pop()
     frame.index += 1
     if type(old) is Lazy or type(old) is Ref:
-        _after_drop(interp, old)
+        after_drop(interp, old)
 
 
 @raw("PUSH_NULL")
@@ -134,11 +134,12 @@ def load_fast_and_clear(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     frame.index += 1
 
 
-def _after_drop(interp: Interpreter, old: Value) -> None:
+def after_drop(interp: Interpreter, old: Value) -> None:
     """Called when an instruction is done that dropped a reference: a real object's finalizer may run now, not at the exit."""
-    if finalizes(old):
+    if finalizes(old) and not reach.in_frames(interp, old):
+        interp.keep_done()
         raise Cut(R.OPAQUE_OPERATION, old, "its finalizer may run here")
-    if old.path is not None:  # type: ignore[attr-defined]
+    if getattr(old, "path", None) is not None:
         interp.trace.flag("dropped")
 
 
@@ -149,7 +150,7 @@ def store_fast(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     slots[ins.value] = frame.stack.pop()
     frame.index += 1
     if type(old) is Lazy or type(old) is Ref:
-        _after_drop(interp, old)
+        after_drop(interp, old)
 
 
 @raw("DELETE_FAST")
@@ -161,7 +162,7 @@ def delete_fast(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     interp.empty_slot(ins.value)
     frame.slots[ins.value] = NULL
     frame.index += 1
-    _after_drop(interp, old)
+    after_drop(interp, old)
 
 
 @raw("MAKE_CELL")

@@ -13,7 +13,7 @@ from framejit.core.value import NONE, NULL, Const, Node, Pack, Ref, Value, bool_
 from framejit.interp import calls, generators
 from framejit.interp.frame import Frame, finalizes
 from framejit.interp.machine import Interpreter
-from framejit.interp.ops import op, raw
+from framejit.interp.ops import after_drop, op, raw
 from framejit.objects import exception, exception_group, generator, match, protocol
 from framejit.objects.exact import type_name
 from framejit.reasons import R
@@ -173,8 +173,10 @@ def push_exc_info(interp: Interpreter, frame: Frame, ins: Instr) -> None:
 
 @raw("POP_EXCEPT")
 def pop_except(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    old = interp.state["handled"]
     _set_handled(interp, frame.stack.pop())
     frame.index += 1
+    after_drop(interp, old)
 
 
 @op("CHECK_EXC_MATCH")

@@ -13,6 +13,7 @@ from framejit.core.state import Exit, ExitKind, FrameState
 from framejit.core.value import Null, Value
 from framejit.lower.materialize import Materializer
 from framejit.lower.pack import Instruction, Label
+from framejit.objects import reach
 
 LOOKS_AT_LOCALS = frozenset({"locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "stack", "breakpoint", "set_trace"})
 GENERATOR_FLAGS = 0x20 | 0x80 | 0x200
@@ -95,7 +96,7 @@ class Exits:
         """A register for each live entry of a frame, the value itself for each dead one."""
         code = decode(state.code)
         live = analyze(code).live[code.by_pc[state.pc]]
-        keep = self.keep_locals or "weak" in self.m.trace.cache or not LOOKS_AT_LOCALS.isdisjoint(state.code.co_names)
+        keep = self.keep_locals or self.m.trace.cache.get(reach.KEEP) or not LOOKS_AT_LOCALS.isdisjoint(state.code.co_names)
         entries: list[Any] = []
         for index, value in enumerate((*state.slots, *state.stack)):
             if is_root and self._is_slot(value, index, self.leave.leaves):

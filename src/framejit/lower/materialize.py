@@ -112,7 +112,7 @@ class Materializer:
     def _part(self, obj: Any) -> Value | None:
         """What a real object stands for: a captured class or function, or a constant made of such; None: itself."""
         trace = self.trace
-        if isinstance(obj, type):
+        if issubclass(type(obj), type):
             recipe = trace.classes.get(obj)
             if recipe is not None:
                 return recipe.ref

@@ -78,7 +78,7 @@ class Packer:
         if index is None:
             index = self.const_index[key] = len(self.consts)
             self.consts.append(obj)
-            if isinstance(obj, WEAK_KINDS) if weak is None else weak and type(obj) not in LITERALS:
+            if issubclass(type(obj), WEAK_KINDS) if weak is None else weak and type(obj) not in LITERALS:
                 self.weak.add(index)
         return index
 

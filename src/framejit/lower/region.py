@@ -78,7 +78,7 @@ class Lowering:
         """A constant with a stand-in inside has become real: the last class that was captured is left to CPython."""
         captured = self.trace.classes
         for const in self.packer.consts:
-            parts = const if isinstance(const, (tuple, frozenset)) else getattr(const, "__args__", None)
+            parts = const if issubclass(type(const), (tuple, frozenset)) else getattr(const, "__args__", None)
             for part in (const, getattr(const, "__origin__", None), *(parts if isinstance(parts, (tuple, frozenset)) else ())):
                 if isinstance(part, StandIn) or (isinstance(part, type) and type(part).__hash__ is not None and part in captured):
                     raise Retrace(("break", max(recipe.step for recipe in captured.values())))

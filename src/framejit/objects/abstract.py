@@ -60,7 +60,7 @@ def abc_init(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def _is_abstract(s: Services, value: Value) -> bool:
     value = s.force(value)
     if isinstance(value, Const):
-        if isinstance(value.obj, PLAIN):
+        if issubclass(type(value.obj), PLAIN):
             return False
         known = s.trace.wrappers.get(id(value.obj))
         if known is not None:
@@ -71,7 +71,7 @@ def _is_abstract(s: Services, value: Value) -> bool:
 
 def _class(s: Services, value: Value, text: str) -> Const:
     value = s.force(value)
-    if not isinstance(value, Const) or not isinstance(value.obj, type):
+    if not isinstance(value, Const) or not issubclass(type(value.obj), type):
         return s.raise_error(TypeError, text)
     return value
 
@@ -175,6 +175,6 @@ def subclasses_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Val
 def mro(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A new list of the resolution order."""
     cls = s.force(args[0])
-    if len(args) != 1 or kwargs or not isinstance(cls, Const) or not isinstance(cls.obj, type):
+    if len(args) != 1 or kwargs or not isinstance(cls, Const) or not issubclass(type(cls.obj), type):
         return s.unsupported(R.OPAQUE_CALL, type.mro)
     return s.wrap(list(cls.obj.__mro__))

@@ -35,7 +35,7 @@ def build_class(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Val
     meta = s.force(keywords.pop("metaclass")) if "metaclass" in keywords else None
     if meta is None:
         meta = Const(bases[0].cls if bases else type)
-    if isinstance(meta, Const) and isinstance(meta.obj, type):
+    if isinstance(meta, Const) and issubclass(type(meta.obj), type):
         meta = Const(winner(s, meta.obj, [base.cls for base in bases]))
     namespace = _prepare(s, meta, name, bases, keywords)
     frame = s.tail_call(body)
@@ -46,7 +46,7 @@ def build_class(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Val
     if bases is not given:
         s.setitem(namespace, Const("__orig_bases__"), Pack(tuple, tuple(given)))
     cls = s.force(s.call(meta, [name, Pack(tuple, tuple(bases)), namespace], keywords))
-    if isinstance(cell, Ref) and cell.cls is types.CellType and isinstance(cls, Const) and isinstance(cls.obj, type):
+    if isinstance(cell, Ref) and cell.cls is types.CellType and isinstance(cls, Const) and issubclass(type(cls.obj), type):
         _check_cell(s, cell, cls, name)
     return cls
 
@@ -56,7 +56,7 @@ def _resolve(s: Services, given: list[Value]) -> list[Value]:
     bases: list[Value] = []
     changed = False
     for base in given:
-        hook = None if isinstance(base, Const) and isinstance(base.obj, type) else attribute(s, base, "__mro_entries__")
+        hook = None if isinstance(base, Const) and issubclass(type(base.obj), type) else attribute(s, base, "__mro_entries__")
         if hook is None:
             bases.append(base)
             continue
@@ -74,7 +74,7 @@ def _prepare(s: Services, meta: Value, name: Value, bases: list[Value], keywords
         return s.heap.new(dict, {s.heap.ITEMS: {}})
     namespace = s.force(s.call(hook, [name, Pack(tuple, tuple(bases))], keywords))
     if s.type_lookup(namespace.cls, "__getitem__") is MISSING:
-        owner = meta.obj.__name__ if isinstance(meta, Const) and isinstance(meta.obj, type) else "<metaclass>"
+        owner = meta.obj.__name__ if isinstance(meta, Const) and issubclass(type(meta.obj), type) else "<metaclass>"
         s.raise_error(TypeError, f"{owner}.__prepare__() must return a mapping, not {namespace.cls.__name__}")
     return namespace
 

@@ -241,7 +241,7 @@ def type_delattr(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Va
 def type_getattribute(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
     """What a metaclass's `__getattribute__` ends in."""
     v = s.force(args[0])
-    if len(args) != 2 or not isinstance(v, Const) or not isinstance(v.obj, type):
+    if len(args) != 2 or not isinstance(v, Const) or not issubclass(type(v.obj), type):
         return s.unsupported(R.OPAQUE_CALL, type.__getattribute__, "arguments")
     return own_type_attribute(s, v, s.constant(args[1]), hook=False)
 

@@ -68,7 +68,7 @@ def type_new(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     parents = [s.force(base) for base in s.unpack(bases)]
     real_bases: list[type] = []
     for base in parents:
-        if not isinstance(base, Const) or not isinstance(base.obj, type):
+        if not isinstance(base, Const) or not issubclass(type(base.obj), type):
             if s.type_lookup(base.cls, "__mro_entries__") is not MISSING:
                 s.raise_error(TypeError, "type() doesn't support MRO entry resolution; use types.new_class()")
             return s.unsupported(R.BUILD_CLASS, base, "a base that is no class")
@@ -202,7 +202,7 @@ def type_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) != 3:
         return s.raise_error(TypeError, "type() takes 1 or 3 arguments")
     made = s.force(s.finish(type_new(s, [Const(type), *args], kwargs)))
-    if not isinstance(made, Const) or not isinstance(made.obj, type):
+    if not isinstance(made, Const) or not issubclass(type(made.obj), type):
         return made
     init = type_lookup(s, type(made.obj), "__init__")
     if isinstance(init, types.FunctionType):
@@ -224,7 +224,7 @@ def type_init(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value
 def type_call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
     """What a metaclass's `__call__` ends in: `__new__` and `__init__`."""
     target = s.force(args[0]) if args else NONE
-    if not isinstance(target, Const) or not isinstance(target.obj, type):
+    if not isinstance(target, Const) or not issubclass(type(target.obj), type):
         return s.unsupported(R.OPAQUE_CALL, type.__call__, "arguments")
     if target.obj is type:
         return type_(s, args[1:], kwargs)

@@ -64,7 +64,7 @@ def wrap(s: Services, obj: Any) -> Value:
         return TRUE
     if obj is False:
         return FALSE
-    if isinstance(obj, Value):
+    if issubclass(type(obj), Value):
         return obj
     kind = type(obj)
     if kind is slice:
@@ -72,7 +72,7 @@ def wrap(s: Services, obj: Any) -> Value:
     if kind is frozenset:
         entries = {item: (wrap(s, item), TRUE) for item in obj}
         return frozen(s, frozenset, Members(entries, None, real=obj))
-    if isinstance(obj, tuple):
+    if issubclass(type(obj), tuple):
         return Pack(kind, tuple(wrap(s, item) for item in tuple.__iter__(obj)))
     if kind is list:
         return s.heap.new(list, {s.heap.ITEMS: tuple(wrap(s, item) for item in obj)})

@@ -29,7 +29,7 @@ def _field(s: Services, found: Any, instance: Value) -> Value | Pending:
     if not issubclass(instance.cls, owner):
         text = f"descriptor '{name}' for '{owner.__name__}' objects doesn't apply to a '{type_name(instance.cls)}' object"
         return s.raise_error(TypeError, text)
-    if isinstance(instance, Const) and isinstance(instance.obj, type) and owner is type:
+    if isinstance(instance, Const) and issubclass(type(instance.obj), type) and owner is type:
         known = model_of(instance.cls).attribute(s, instance, name, found)
         return s.wrap(found.__get__(instance.obj)) if known is None else known
     return get_descriptor(s, instance, name, found)
@@ -57,7 +57,7 @@ def _get(kind: type) -> Callable[[Services, list[Value], dict[str, Value]], Valu
             return stood_for(s, self.obj.__func__)
         if nobody and kind is property:
             return self
-        of = owner.obj if isinstance(owner, Const) and isinstance(owner.obj, type) else None
+        of = owner.obj if isinstance(owner, Const) and issubclass(type(owner.obj), type) else None
         if kind is property and self.obj.fget is None:
             return s.unsupported(R.OPAQUE_CALL, property.__get__, "without a getter")
         return bind(s, s.trace.roots.const(self.obj), self.obj, instance, of)

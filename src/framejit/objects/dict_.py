@@ -194,7 +194,7 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
     keys = tuple(dict.keys(real))
     plain = all(map(trusted, keys))
     s.guard(path, "DICT_KEYS", keys) if plain else s.guard(path, "LEN", len(keys))
-    if isinstance(real, OrderedDict) and len(keys) > 1:
+    if issubclass(type(real), OrderedDict) and len(keys) > 1:
         if not in_raw_order(real):
             s.unsupported(R.OPAQUE_OPERATION, real, "an OrderedDict that was reordered")
         s.guard(path, "PY", in_raw_order)
@@ -392,5 +392,5 @@ def factory(s: Services, v: Value) -> Value:
     if found is None:
         if v.path is None:
             return NONE
-        found = s.heap.load(v, FACTORY, s.input(v.path.to(MEMBER, FACTORY), v.real.default_factory))
+        found = s.heap.load(v, FACTORY, s.input(v.path.to(MEMBER, FACTORY), FACTORY.__get__(v.real)))
     return found

@@ -148,7 +148,7 @@ def proxied(s: Services, v: Value) -> Value:
     """What a proxy shows: a mapping of the capture, or the present content of the dict of a class."""
     assert isinstance(v, Ref)
     of = s.force(s.heap.get(v, SOURCE))
-    if isinstance(of, Const) and isinstance(of.obj, type):
+    if isinstance(of, Const) and issubclass(type(of.obj), type):
         return s.heap.new(dict, {s.heap.ITEMS: {name: (Const(name), value) for name, value in own_names(s, of)}})
     return of
 
@@ -157,7 +157,7 @@ def of_class(s: Services, v: Value, key: Value) -> Any:
     """What the dict of a class shows under one name; None where the proxy is another's, or the name no plain string."""
     assert isinstance(v, Ref)
     of, key = s.force(s.heap.get(v, SOURCE)), s.force(key)
-    if isinstance(of, Const) and isinstance(of.obj, type) and isinstance(key, Const) and type(key.obj) is str:
+    if isinstance(of, Const) and issubclass(type(of.obj), type) and isinstance(key, Const) and type(key.obj) is str:
         found = own_attribute(s, of, key.obj)
         return MISSING if found is None else found
     return None

@@ -313,7 +313,7 @@ def _break_cycle(s: Services, raised: Ref, handled: Value) -> None:
 def instantiate(s: Services, value: Value, message: str) -> Value:
     """An exception instance from an instance or a class."""
     value = s.force(value)
-    if isinstance(value, Const) and isinstance(value.obj, type) and issubclass(value.obj, BaseException):
+    if isinstance(value, Const) and issubclass(type(value.obj), type) and issubclass(value.obj, BaseException):
         cls, value = value, s.force(s.call(value))
         if not issubclass(value.cls, BaseException):
             shown = (s.constant(s.repr(v)) for v in (cls, Const(value.cls)))
@@ -341,7 +341,7 @@ def except_types(s: Services, kind: Value) -> list[type]:
 
 def is_exception_class(value: Value) -> bool:
     """Whether the value is a class of exceptions."""
-    return isinstance(value, Const) and isinstance(value.obj, type) and BaseException in value.obj.__mro__
+    return isinstance(value, Const) and issubclass(type(value.obj), type) and BaseException in value.obj.__mro__
 
 
 __all__ = ["MISSING", "dict_of", "is_subclass", "lookup"]

@@ -25,6 +25,22 @@ Matcher = Callable[[Value], bool]
 DEEPEST = 50
 
 
+def _wraps_one() -> bool:
+    try:
+        try:
+            raise ExceptionGroup("", [ValueError()])
+        except* ValueError:
+            raise NameError from None
+    except NameError:
+        return False
+    except ExceptionGroup:
+        return True
+
+
+WRAPS_ONE = _wraps_one()
+"""Whether `except*` puts an exception that leaves one of its bodies alone into a group; CPython did before 3.11.4."""
+
+
 def is_group(value: Value) -> bool:
     """Whether the exception is a group."""
     return issubclass(value.cls, BaseExceptionGroup)
@@ -120,9 +136,11 @@ def prepare_reraise_star(s: Services, original: Value, exceptions: list[Value]) 
     raised = [value for value in left if not _same_metadata(s, value, original)]
     kept = {id(leaf) for value in left if value not in raised for leaf in _leaves(s, value)}
     again, _ = split(s, original, lambda item: id(item) in kept, False)
-    if not raised:
-        return again
-    return _group_of(s, s.heap.new(list, {s.heap.ITEMS: tuple(raised if again is NONE else [*raised, again])}))
+    if again is not NONE:
+        raised.append(again)
+    if len(raised) == 1 and (raised[0] is again or not WRAPS_ONE):
+        return raised[0]
+    return _group_of(s, s.heap.new(list, {s.heap.ITEMS: tuple(raised)})) if raised else again
 
 
 def _same_metadata(s: Services, one: Value, other: Value) -> bool:

@@ -145,7 +145,7 @@ def unwrap(s: Services, v: Value) -> Value:
         return v if found is None else found
     if isinstance(v, Const) and type(v.obj) not in FOLDABLE and not is_foreign(v.obj):
         for base, plain in PLAIN_VALUE.items():
-            if isinstance(v.obj, base):
+            if issubclass(type(v.obj), base):
                 return Const(plain(v.obj))
     return v
 

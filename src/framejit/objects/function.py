@@ -54,7 +54,7 @@ class Parts(NamedTuple):
             pack = s.heap.get(self.function, DEFAULTS)
             if pack is NONE:
                 return None
-            items = s.force(pack).items  # type: ignore[attr-defined]
+            items = s.unpack(pack)
             offset = place - (first - len(items))
             return items[offset] if offset >= 0 else None
         real, path = _real(s, self.function)

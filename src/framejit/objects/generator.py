@@ -202,7 +202,7 @@ def _thrown(s: Services, v: Value, args: list[Value]) -> Value:
     kind, value, trace = (s.force(arg) for arg in (*args, NONE, NONE)[:3])
     if trace.cls is not type(None) and not (isinstance(trace, Ref) and s.heap.get(trace, ("of",)) is value):
         return s.unsupported(R.GENERATOR_OPERATION, v, "throw with another traceback")
-    if not (isinstance(kind, Const) and isinstance(kind.obj, type)):
+    if not (isinstance(kind, Const) and issubclass(type(kind.obj), type)):
         return kind if value.cls is type(None) else s.raise_error(TypeError, "instance exception may not have a separate value")
     if issubclass(value.cls, kind.obj):
         return value

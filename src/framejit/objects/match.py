@@ -46,7 +46,7 @@ def keys(s: Services, subject: Value, names: Value) -> Value:
 def class_(s: Services, subject: Value, cls: Value, count: int, names: Value) -> Value:
     """The attributes that a class pattern looks at, or None."""
     cls = s.force(cls)
-    if not isinstance(cls, Const) or not isinstance(cls.obj, type):
+    if not isinstance(cls, Const) or not issubclass(type(cls.obj), type):
         s.raise_error(TypeError, "called match pattern must be a type")
     if not is_instance(s, subject, cls):
         return NONE

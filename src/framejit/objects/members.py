@@ -105,7 +105,7 @@ def frozen(s: Services, cls: type, entries: Members, path: Path | None = None) -
 
 def layout(real: Any) -> tuple[Any, ...]:
     """What can be seen of how a real set is laid out: the size of its table and the order of its members."""
-    kind = set if isinstance(real, set) else frozenset
+    kind = set if issubclass(type(real), set) else frozenset
     return (kind.__sizeof__(real), *kind.__iter__(real))
 
 
@@ -116,9 +116,9 @@ def trusted(key: Any) -> bool:
         return True
     if kind is tuple or kind is frozenset:
         return all(map(trusted, key))
-    if isinstance(key, type):
+    if issubclass(type(key), type):
         return kind.__hash__ is type.__hash__ and kind.__eq__ is type.__eq__
-    return isinstance(key, enum.Enum) and kind.__eq__ in (object.__eq__, str.__eq__, int.__eq__)
+    return issubclass(type(key), enum.Enum) and kind.__eq__ in (object.__eq__, str.__eq__, int.__eq__)
 
 
 def is_stable(name: Any) -> bool:

@@ -50,7 +50,7 @@ def is_plain_store(s: Services, module: Value, name: str, new: Value) -> bool:
         return False
     if isinstance(value, Ref) and (issubclass(value.cls, torch.nn.Module) or hasattr(value.cls, "__instancecheck__")):
         return False
-    if isinstance(value, Const) and isinstance(value.obj, torch.nn.Module):
+    if isinstance(value, Const) and issubclass(type(value.obj), torch.nn.Module):
         return False
     for kind in TABLES:
         entries = table(s, module, kind)

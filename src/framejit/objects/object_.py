@@ -59,7 +59,7 @@ def stood_for(s: Services, found: Any) -> Value:
     """The value of an object found in the dict of a class or in a descriptor."""
     if type(found) is StandIn:
         return found.value
-    if isinstance(found, PLAIN):
+    if issubclass(type(found), PLAIN):
         return s.wrap(found)
     known = s.trace.wrappers.get(id(found))
     if known is not None and known[0].obj is found:
@@ -150,7 +150,7 @@ def dict_of(s: Services, value: Value) -> Ref | None:
         return realize_dict(s, value.path.to(ATTR, "__dict__"), namespace) if namespace and value.path is not None else None
     if isinstance(value, Const):
         namespace = object.__getattribute__(value.obj, "__dict__") if type(value.obj).__dictoffset__ else None
-        if type(namespace) is dict and not isinstance(value.obj, type):
+        if type(namespace) is dict and not issubclass(type(value.obj), type):
             if id(value.obj) in s.trace.wrappers:
                 return _dict_of_wrapper(s, value.obj, namespace)
             path = path_of(s, value)
@@ -212,11 +212,11 @@ def note_look_up(s: Services, raised: Value, v: Value, name: str) -> None:
 
 def _look_up(s: Services, v: Value, name: str) -> Value | Pending:
     if isinstance(v, Const):
-        if isinstance(v.obj, types.ModuleType):
+        if issubclass(type(v.obj), types.ModuleType):
             if not is_own_slot(type_lookup(s, type(v.obj), "__getattribute__"), type(v.obj), "__getattribute__"):
                 return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, "a module with __getattribute__")
             return _module_attribute(s, v, name)
-        if isinstance(v.obj, type):
+        if issubclass(type(v.obj), type):
             custom = type_lookup(s, type(v.obj), "__getattribute__")
             if isinstance(custom, types.FunctionType):
                 return s.tail_call(bind(s, s.trace.roots.const(custom), custom, v), [Const(name)])
@@ -283,11 +283,11 @@ def generic_attribute(s: Services, v: Value, name: str) -> Value | Pending | Non
 
 def get_descriptor(s: Services, v: Value, name: str, found: Any) -> Value | Pending:
     """Ask a data descriptor of v's class."""
-    if isinstance(found, property):
+    if issubclass(type(found), property):
         if found.fget is None:
             return _property_error(s, found, v, property.__get__)
         return s.tail_call(stood_for(s, found.fget), [v])
-    if isinstance(found, types.MemberDescriptorType) and isinstance(v, Ref):
+    if issubclass(type(found), types.MemberDescriptorType) and isinstance(v, Ref):
         return _read_slot(s, v, name, found)
     if name == "__class__" and found is object.__dict__["__class__"]:
         return Const(v.cls)
@@ -298,7 +298,7 @@ def get_descriptor(s: Services, v: Value, name: str, found: Any) -> Value | Pend
     known = model_of(v.cls).attribute(s, v, name, found)
     if known is not None:
         return known
-    if isinstance(found, (types.GetSetDescriptorType, types.MemberDescriptorType)):
+    if issubclass(type(found), (types.GetSetDescriptorType, types.MemberDescriptorType)):
         return _read_getset(s, v, name)
     getter = type_lookup(s, kind_of(found), "__get__")
     if isinstance(getter, types.FunctionType):
@@ -364,7 +364,7 @@ def _read_slot(s: Services, v: Ref, name: str, found: Any) -> Value:
 def _read_getset(s: Services, v: Value, name: str) -> Value:
     """An attribute computed by C code: read from the real object, guarded by what was read."""
     path = path_of(s, v) if not isinstance(v, Pack) or v.path is not None else None
-    if isinstance(v, Const) and v.path is None and isinstance(v.obj, PLAIN):
+    if isinstance(v, Const) and v.path is None and issubclass(type(v.obj), PLAIN):
         return s.wrap(getattr(v.obj, name))
     real = v.obj if isinstance(v, Const) else getattr(v, "real", None)
     asks = not is_own_slot(type_lookup(s, v.cls, "__getattribute__"), v.cls, "__getattribute__")
@@ -531,7 +531,7 @@ def _of_class(s: Services, v: Const, name: str, found: Any) -> Value | Pending:
         return bind_object(s, found.value, found.value.cls, NONE, v)
     getter = getattr(kind, "__get__", None)
     if isinstance(getter, types.FunctionType):
-        if v.obj not in s.trace.classes and (isinstance(v.obj, enum.EnumMeta) or kind is enum.property):
+        if v.obj not in s.trace.classes and (issubclass(type(v.obj), enum.EnumMeta) or kind is enum.property):
             return _real_attribute(s, v, name)
         return s.tail_call(stood_for(s, getter), [s.input(path, found), NONE, v])
     if getter is not None and kind is not types.BuiltinFunctionType:
@@ -556,12 +556,12 @@ def super_attribute(s: Services, v: Pack, name: str) -> Value | Pending:
         type_lookup(s, base, name)  # guarded: nothing comes before what is found
         if found is not MISSING:
             receiver = s.force(self)
-            if isinstance(receiver, Const) and isinstance(receiver.obj, type) and not isinstance(found, CLASS_METHODS):
-                if isinstance(found, staticmethod):
+            if isinstance(receiver, Const) and issubclass(type(receiver.obj), type) and not issubclass(type(found), CLASS_METHODS):
+                if issubclass(type(found), staticmethod):
                     return stood_for(s, found.__func__)
                 if of not in receiver.cls.__mro__:
                     return _of_class(s, receiver, name, found)
-            if isinstance(found, types.MemberDescriptorType):
+            if issubclass(type(found), types.MemberDescriptorType):
                 return get_descriptor(s, receiver, name, found)
             if name == "__class__":
                 return Const(super)
@@ -619,13 +619,13 @@ def generic_store(s: Services, v: Value, name: str, new: Value | None) -> None:
 
 
 def _store_descriptor(s: Services, v: Value, name: str, found: Any, new: Value | None) -> None:
-    if isinstance(found, property):
+    if issubclass(type(found), property):
         setter = found.fset if new is not None else found.fdel
         if setter is None:
             _property_error(s, found, v, property.__delete__ if new is None else _set_nothing)
         s.call(stood_for(s, setter), [v] if new is None else [v, new])
         return
-    slot = isinstance(found, types.MemberDescriptorType) and isinstance(v, Ref) and "__slots__" in vars(found.__objclass__)
+    slot = issubclass(type(found), types.MemberDescriptorType) and isinstance(v, Ref) and "__slots__" in vars(found.__objclass__)
     if not slot and model_of(v.cls).set_attribute(s, v, name, found, new):
         return
     if slot:

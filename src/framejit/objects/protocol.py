@@ -71,7 +71,7 @@ def getitem_tail(s: Services, container: Value, key: Value) -> Value | Pending:
     slot = user_slot(s, value, "__getitem__")
     if slot is not None:
         return s.tail_call(slot, [key])
-    if isinstance(value, Const) and isinstance(value.obj, type) and type_lookup(s, type(value.obj), "__getitem__") is MISSING:
+    if isinstance(value, Const) and issubclass(type(value.obj), type) and type_lookup(s, type(value.obj), "__getitem__") is MISSING:
         return _class_getitem(s, value, key)
     return model_of(value.cls).getitem(s, value, key)
 
@@ -80,7 +80,7 @@ def _class_getitem(s: Services, value: Const, key: Value) -> Value | Pending:
     found = s.type_lookup(value.obj, "__class_getitem__")
     if found is MISSING:
         return type_error(s, f"type '{value.obj.__name__}' is not subscriptable")
-    in_c = isinstance(found, (types.ClassMethodDescriptorType, types.BuiltinFunctionType))
+    in_c = issubclass(type(found), (types.ClassMethodDescriptorType, types.BuiltinFunctionType))
     if in_c or value.obj.__module__ == "collections.abc":
         name = s.constant(key)
         try:
@@ -281,7 +281,7 @@ def _checked(s: Services, length: Value) -> Value:
 def index(s: Services, value: Value) -> Value:
     """operator.index()."""
     value = s.force(value)
-    if isinstance(value, Const) and isinstance(value.obj, int):
+    if isinstance(value, Const) and issubclass(type(value.obj), int):
         return Const(int.__index__(value.obj))
     if isinstance(value, (Number, Node)):
         return value
@@ -390,9 +390,9 @@ def hash_(s: Services, value: Value) -> Value:
 
 def _by_identity(key: Any) -> bool:
     """Whether the hash of what a hash key stands for depends on where an object lies that does not exist yet."""
-    if isinstance(key, (tuple, frozenset)):
+    if issubclass(type(key), (tuple, frozenset)):
         return any(map(_by_identity, key))
-    return isinstance(key, Value) or (isinstance(key, (float, complex)) and key != key)
+    return isinstance(key, Value) or (issubclass(type(key), (float, complex)) and key != key)
 
 
 # -- iteration --------------------------------------------------------------------------------------------------------

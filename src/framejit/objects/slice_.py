@@ -35,7 +35,7 @@ def real_slice(s: Services, v: Value) -> slice:
 def index(s: Services, v: Value, message: str = "") -> int:
     """The int that a value means as an index (numbers of the program are specialised)."""
     v = s.force(v)
-    if isinstance(v, Const) and isinstance(v.obj, int):
+    if isinstance(v, Const) and issubclass(type(v.obj), int):
         return int.__index__(v.obj)
     if is_symbolic(v) and issubclass(v.cls, int):
         return int(s.constant(v))

@@ -21,7 +21,7 @@ def stand_in(s: Services, value: Value) -> Any:
     """A real object that stands for a value; constants stand for themselves unless user code is asked when they are found in a class."""
     value = s.force(value)
     if isinstance(value, Const):
-        return value.obj if isinstance(value.obj, RAW) or not _has_hooks(value.cls) else StandIn(value)
+        return value.obj if issubclass(type(value.obj), RAW) or not _has_hooks(value.cls) else StandIn(value)
     if isinstance(value, Ref) and value.cls is types.FunctionType:
         real = _function(s, value) if value.path is None else value.real
         s.trace.remember(real, value)

@@ -87,7 +87,7 @@ def _path(s: Services, v: Value) -> Path:
 def _safe_power(left: Value, right: Value) -> bool:
     """Whether the result is an int for every int on the left: the exponent is a small constant that is not negative."""
     return (
-        isinstance(right, Const) and isinstance(right.obj, int) and 0 <= right.obj < 64 and issubclass(left.cls, int)
+        isinstance(right, Const) and issubclass(type(right.obj), int) and 0 <= right.obj < 64 and issubclass(left.cls, int)
     )
 
 

@@ -129,7 +129,7 @@ class TensorModel(Model):
 
 def _is_operand(v: Value) -> bool:
     if isinstance(v, Const):
-        return isinstance(v.obj, (int, float, complex))
+        return issubclass(type(v.obj), (int, float, complex))
     return isinstance(v, (Node, Number)) or (isinstance(v, Ref) and issubclass(v.cls, (int, float)))
 
 
@@ -194,7 +194,7 @@ def _fake_of(trace: Trace, real: torch.Tensor) -> torch.Tensor:
         return trace.fake_mode.from_tensor(real, static_shapes=True)
     meta = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype, device="meta", requires_grad=real.requires_grad)
     fake: torch.Tensor = FakeTensor(trace.fake_mode, meta, real.device)
-    if isinstance(real, torch.nn.Parameter):
+    if issubclass(type(real), torch.nn.Parameter):
         fake._is_param = True
     return fake
 

@@ -58,7 +58,7 @@ class TupleModel(ExactModel):
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         if type(found) is FieldGetter:
             place = found.__reduce__()[1][0]
-        elif isinstance(found, MemberDescriptorType) and name in getattr(v.cls, "__match_args__", ()):
+        elif issubclass(type(found), MemberDescriptorType) and name in getattr(v.cls, "__match_args__", ()):
             place = v.cls.__match_args__.index(name)  # type: ignore[attr-defined]
         else:
             return None

@@ -152,7 +152,7 @@ def object_new(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Valu
     if not args:
         return s.raise_error(TypeError, "object.__new__(): not enough arguments")
     target = s.force(args[0])
-    if not isinstance(target, Const) or not isinstance(target.obj, type):
+    if not isinstance(target, Const) or not issubclass(type(target.obj), type):
         return s.raise_error(TypeError, f"object.__new__(X): X is not a type object ({target.cls.__name__})")
     cls = target.obj
     static = _in_c(cls)
@@ -193,7 +193,7 @@ def init_subclass_of(s: Services, args: list[Value], kwargs: dict[str, Value]) -
 
 def _not_a_class(s: Services, value: Value, name: str) -> None:
     value = s.force(value)
-    if isinstance(value, Const) and isinstance(value.obj, type):
+    if isinstance(value, Const) and issubclass(type(value.obj), type):
         s.raise_error(TypeError, f"can't apply this {name} to {value.cls.__name__} object")
 
 
@@ -231,13 +231,13 @@ def super_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
         cls, self = s.force(args[0]), args[1]
     else:
         return s.unsupported(R.OPAQUE_CALL, super, "unbound super")
-    if not isinstance(cls, Const) or not isinstance(cls.obj, type):
+    if not isinstance(cls, Const) or not issubclass(type(cls.obj), type):
         return s.raise_error(TypeError, f"super() argument 1 must be a type, not {type_name(cls.cls)}")
     receiver = s.force(self)
     if receiver.cls is type(None):
         return s.unsupported(R.OPAQUE_CALL, super, "unbound super")
     owner = receiver.cls
-    if isinstance(receiver, Const) and isinstance(receiver.obj, type) and cls.obj in receiver.obj.__mro__:
+    if isinstance(receiver, Const) and issubclass(type(receiver.obj), type) and cls.obj in receiver.obj.__mro__:
         owner = receiver.obj
     if cls.obj not in owner.__mro__:
         if s.type_lookup(owner, "__class__") is not object.__dict__["__class__"]:
@@ -282,10 +282,10 @@ def is_instance(s: Services, value: Value, kind: Value) -> bool:
     if isinstance(kind, Pack) and kind.cls is tuple:
         return any(is_instance(s, value, item) for item in kind.items)
     value = s.force(value)
-    cls = kind.obj if isinstance(kind, Const) else None
-    if isinstance(cls, types.UnionType):
+    cls: Any = kind.obj if isinstance(kind, Const) else None
+    if issubclass(type(cls), types.UnionType):
         return any(is_instance(s, value, Const(item)) for item in cls.__args__)
-    if not isinstance(cls, type):
+    if not issubclass(type(cls), type):
         check = s.special(kind, "__instancecheck__")
         if check is None:
             s.raise_error(TypeError, "isinstance() arg 2 must be a type, a tuple of types, or a union")
@@ -300,14 +300,14 @@ def is_subclass(s: Services, value: Value, kind: Value) -> bool:
     kind, value = s.force(kind), s.force(value)
     if isinstance(kind, Pack) and kind.cls is tuple:
         return any(is_subclass(s, value, item) for item in kind.items)
-    if isinstance(kind, Const) and isinstance(kind.obj, types.UnionType):
+    if isinstance(kind, Const) and issubclass(type(kind.obj), types.UnionType):
         return any(is_subclass(s, value, Const(item)) for item in kind.obj.__args__)
-    if not isinstance(kind, Const) or not isinstance(kind.obj, type):
+    if not isinstance(kind, Const) or not issubclass(type(kind.obj), type):
         hook = s.special(kind, "__subclasscheck__")
         if hook is None:
             s.raise_error(TypeError, "issubclass() arg 2 must be a class, a tuple of classes, or a union")
         return s.truth(s.call(hook, [value]))
-    if not isinstance(value, Const) or not isinstance(value.obj, type):
+    if not isinstance(value, Const) or not issubclass(type(value.obj), type):
         found = s.type_lookup(type(kind.obj), "__subclasscheck__")
         if found not in TRUSTED_CHECKS:
             return s.truth(s.call(bind(s, s.trace.roots.const(found), found, kind), [value]))
@@ -330,7 +330,7 @@ ABC_CHECK = vars(abc)["_abc_subclasscheck"]
 
 
 def _trusted_check(s: Services, cls: type, of: type) -> bool:
-    if s.trace.classes and isinstance(cls, abc.ABCMeta):
+    if s.trace.classes and issubclass(type(cls), abc.ABCMeta):
         return s.truth(s.finish(HANDLERS[ABC_CHECK](s, [Const(cls), Const(of)], {})))
     try:
         answer = issubclass(of, cls)
@@ -385,7 +385,7 @@ def _pretends(s: Services, cls: type, value: Value) -> bool:
         if not issubclass(s.exception_type(raised.value), AttributeError):
             raise
         return False
-    return isinstance(claimed, Const) and isinstance(claimed.obj, type) and _trusted_check(s, cls, claimed.obj)
+    return isinstance(claimed, Const) and issubclass(type(claimed.obj), type) and _trusted_check(s, cls, claimed.obj)
 
 
 @handler(isinstance)

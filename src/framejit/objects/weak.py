@@ -8,25 +8,25 @@ from __future__ import annotations
 
 import types
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from framejit.core.heap import MISSING
 from framejit.core.path import CALLED, Called, Path
 from framejit.core.path import REFERENT as TARGET
 from framejit.core.services import Pending, Services
-from framejit.core.value import NONE, TRUE, Const, Lazy, Node, Pack, Ref, Value, bool_const
+from framejit.core.value import NONE, TRUE, Const, Node, Ref, Value, bool_const
+from framejit.objects import reach
 from framejit.objects.dict_ import hash_key
 from framejit.objects.exact import type_name
 from framejit.objects.model import Model, model
+from framejit.objects.reach import REFERENT
 from framejit.objects.rebuild import REBUILDERS
 from framejit.objects.type_ import new_instance
 from framejit.reasons import R
 from framejit.rules.registry import handler
 
 Reference = weakref.ReferenceType
-REFERENT, CALLBACK, HASHED = ("referent",), ("callback",), ("hashed",)
-CHECKS, MOST_CHECKS = "checks of weak references", 2_000_000
+CALLBACK, HASHED = ("callback",), ("hashed",)
 WATCHED = "referents of weak references"  # in the cache of the trace: reference -> its referent
 
 
@@ -120,7 +120,7 @@ def new_reference(s: Services, cls: type, of: Value, callback: Value) -> Value:
     if plain and (known := s.trace.cache.get(key)) is not None:
         return known
     real = of.obj if isinstance(of, Const) else getattr(of, "real", None)
-    if isinstance(of, Const) and of.cls is not types.FunctionType and isinstance(real, type) and real in s.trace.classes:
+    if isinstance(of, Const) and of.cls is not types.FunctionType and issubclass(type(real), type) and real in s.trace.classes:
         real = None  # stands for a class that does not exist yet
     known_refs = weakref.getweakrefs(real) if plain and real is not None else []
     existing = [one for one in known_refs if type(one) is Reference and one.__callback__ is None]
@@ -128,7 +128,7 @@ def new_reference(s: Services, cls: type, of: Value, callback: Value) -> Value:
         path = of.path or s.trace.roots.const(real)  # type: ignore[attr-defined]
         return s.force(s.input(path.to(CALLED, Called(Reference, (), f"weakref({path})")), existing[0]))
     ref = new_instance(s, cls, {REFERENT: of, CALLBACK: callback})
-    s.trace.trail.put(s.trace.cache, "weak", True)
+    s.trace.trail.put(s.trace.cache, reach.KEEP, True)
     if plain:
         s.trace.trail.put(s.trace.cache, key, ref)
     if callback.cls is not types.NoneType:
@@ -211,7 +211,7 @@ def is_alive(s: Services, of: Value) -> bool | None:
     """Whether something holds the object; None where only CPython knows."""
     if isinstance(of, Const):
         return True
-    found = _held(s)
+    found = reach.reached(s)
     if id(of) in found:
         return True
     if getattr(of, "path", None) is not None:
@@ -224,67 +224,17 @@ def is_alive(s: Services, of: Value) -> bool | None:
 def must_break(s: Services) -> bool:
     """Whether the instruction that was just done may have taken the last reference to what a callback waits for."""
     watched = s.trace.cache.get(WATCHED) or {}
-    checks = s.trace.cache[CHECKS] = s.trace.cache.get(CHECKS, 0) + len(s.heap.fields)
-    if checks > MOST_CHECKS:
-        return True  # it would take too long
-    found = _held(s)
+    if reach.too_long(s):
+        return True
+    found = reach.reached(s)
     return any(id(ref) in found and id(of) not in found and not is_alive(s, of) for ref, of in watched.items() if not isinstance(of, Const))
 
 
 def _may_have_died(s: Services, real: Any) -> bool:
     """Whether the region may have dropped a real object, or what held it."""
     dropped = s.trace.flags.get("dropped") or any(s.heap.dirty())
-    return bool(dropped) and not any(getattr(value, "real", None) is real for value in _values(s))
+    return bool(dropped) and not any(getattr(value, "real", None) is real for value in reach.values(s))
 
 
 def _mentions(table: dict[Any, Any], of: Value) -> bool:
-    return any(part is of for field in table.values() for part in _parts(field))
-
-
-def _values(s: Services) -> list[Value]:
-    """What the frames hold, and what is on its way between them."""
-    interp: Any = s
-    values: list[Value] = [interp.state["handled"], *([] if interp.frames else [interp.returned])]
-    for frame in interp.frames:
-        values += [frame.func, *frame.slots, *frame.stack]
-        values += [value for value in (frame.extra, frame.names, frame.generator) if value is not None]
-    return values
-
-
-def _held(s: Services) -> set[int]:
-    """The identities of all values that the frames, and the written parts of real objects, lead to."""
-    heap, forced = s.heap, s.forced  # type: ignore[attr-defined]
-    waiting: list[Any] = [*_values(s)]
-    waiting += [value for ref, table in heap.fields.items() if ref.path is not None for field in table.values() for value in _parts(field)]
-    waiting += [recipe.ref for recipe in s.trace.classes.values()]
-    for _, _, args, names in s.trace.wrappers.values():
-        waiting += [*args, *names.values()]
-    found: set[int] = set()
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, Lazy):
-            value = forced.get(value, value)
-        if id(value) in found or isinstance(value, Const):
-            continue
-        found.add(id(value))
-        if isinstance(value, Pack):
-            waiting += value.items
-        elif isinstance(value, Ref):
-            for name, field in heap.fields_of(value).items():
-                if name is not REFERENT:
-                    waiting += _parts(field)
-    return found
-
-
-def _parts(field: Any) -> Iterable[Value]:
-    """The values inside one field of the heap."""
-    if isinstance(field, Value):
-        yield field
-    elif isinstance(field, tuple):
-        for item in field:
-            yield from _parts(item)
-    elif isinstance(field, dict):
-        for item in field.values():
-            yield from _parts(item)
-    elif field is not MISSING and hasattr(field, "slots") and hasattr(field, "stack"):  # the frame of a generator
-        yield from (*field.slots, *field.stack)
+    return any(part is of for field in table.values() for part in reach.parts(field))

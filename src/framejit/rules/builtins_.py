@@ -11,6 +11,7 @@ from framejit.core.heap import MISSING
 from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Node, Number, Pack, Ref, Value, bool_const
 from framejit.objects import (
+    abstract,
     deque_,
     dict_,
     dict_methods,
@@ -103,7 +104,7 @@ def id_(s: Services, v: Value) -> Value:
 
 
 def _is_captured_class(s: Services, v: Value) -> bool:
-    return isinstance(v, Const) and isinstance(v.obj, type) and v.obj in s.trace.classes
+    return isinstance(v, Const) and issubclass(type(v.obj), type) and v.obj in s.trace.classes
 
 
 @handler(hash)
@@ -169,8 +170,7 @@ def delattr_(s: Services, v: Value, name: Value) -> Value:
 def vars_(s: Services, v: Value | None = None) -> Value:
     if v is None:
         return frame_.locals_of(s, s.frames[-1])  # type: ignore[attr-defined]
-    v = s.force(v)
-    found = s.getattr(v, "__dict__") if isinstance(v, Const) and isinstance(v.obj, type) else s.dict_of(v)
+    found = abstract.attribute(s, s.force(v), "__dict__")
     return s.raise_error(TypeError, "vars() argument must have __dict__ attribute") if found is None else found
 
 
@@ -517,7 +517,7 @@ def zip_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 def _is_iterable(s: Services, v: Value) -> bool:
     v = s.force(v)
-    if isinstance(v, Const) and isinstance(v.obj, type):
+    if isinstance(v, Const) and issubclass(type(v.obj), type):
         return True
     return any(s.type_lookup(v.cls, name) is not MISSING for name in ("__iter__", "__getitem__"))
 

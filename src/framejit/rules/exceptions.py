@@ -27,7 +27,7 @@ def _init(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 def _new(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     cls = s.force(args[0])
-    if not isinstance(cls, Const) or not isinstance(cls.obj, type):
+    if not isinstance(cls, Const) or not issubclass(type(cls.obj), type):
         return s.unsupported(R.EXCEPTION_OPERATION, cls, "__new__")
     return allocate(s, cls, cls.obj.__base__.__new__, args[1:], kwargs)
 

@@ -121,7 +121,7 @@ class Operands:
     def _const(self, obj: Any) -> Any:
         kind = type(obj)
         if kind not in LITERALS:
-            if isinstance(obj, tuple):
+            if issubclass(type(obj), tuple):
                 return self._items(kind, [self.s.wrap(item) for item in obj])
             obj = self._plain(obj)
         elif kind is slice:
@@ -130,11 +130,11 @@ class Operands:
         return obj
 
     def _plain(self, obj: Any) -> Any:
-        if isinstance(obj, enum.Enum) and type(obj).__module__.startswith("torch"):
+        if issubclass(type(obj), enum.Enum) and type(obj).__module__.startswith("torch"):
             return obj
-        if isinstance(obj, (float, int)) and self.target not in DATA_OPERATORS:
-            return float.__float__(obj) if isinstance(obj, float) else int.__index__(obj)
-        if isinstance(obj, range):
+        if issubclass(type(obj), (float, int)) and self.target not in DATA_OPERATORS:
+            return float.__float__(obj) if issubclass(type(obj), float) else int.__index__(obj)
+        if issubclass(type(obj), range):
             return list(obj)
         return self.s.unsupported(R.UNSUPPORTED_OPERATOR, obj, f"an argument of type {type(obj).__name__}")
 
@@ -160,7 +160,7 @@ class Operands:
             self.key.append((dict, *names))
             return {name: self.convert(self.s.getitem(value, Const(name))) for name in names}
         plain = unwrap(self.s, value)  # an instance of a user's subclass of a number
-        if isinstance(plain, Const) and isinstance(plain.obj, (float, int)) and self.target not in DATA_OPERATORS:
+        if isinstance(plain, Const) and issubclass(type(plain.obj), (float, int)) and self.target not in DATA_OPERATORS:
             return self.convert(plain)
         return self.s.unsupported(R.UNSUPPORTED_OPERATOR, value, f"an argument of type {value.cls.__name__}")
 

@@ -195,7 +195,7 @@ def seed_by_text(s: Services, args: list[Value], kwargs: dict[str, Value]) -> An
     """A text is made a number of by a hash function; all else is done in Python."""
     if len(args) != 2 or kwargs or not isinstance(v := s.force(args[1]), Const) or type(v.obj) not in (str, bytes):
         return NotImplemented
-    text = v.obj.encode() if isinstance(v.obj, str) else v.obj
+    text = v.obj.encode() if issubclass(type(v.obj), str) else v.obj
     number = int.from_bytes(text + random._sha512(text).digest(), "big")  # type: ignore[attr-defined]
     s.call(Const(BASE.seed), [args[0], Const(number)])
     s.setattr(args[0], "gauss_next", NONE)

@@ -327,7 +327,7 @@ def operator_attribute(s: Services, args: list[Value], kwargs: dict[str, Value])
 
 def is_operator(obj: Any) -> bool:
     """Whether calls of an object without a handler go into the graph as they are."""
-    return isinstance(obj, (OpOverload, OpOverloadPacket)) or interop.allowed(obj)
+    return issubclass(type(obj), (OpOverload, OpOverloadPacket)) or interop.allowed(obj)
 
 
 # -- the tables -------------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ class TypingModel(ObjectModel):
     __slots__ = ()
 
     def realize(self, s: Services, path: Path, real: Any) -> Value:
-        if isinstance(real, CHANGING):
+        if issubclass(type(real), CHANGING):
             return super().realize(s, path, real)
         s.guard(path, "IS", real)
         return Const(real, path)
@@ -63,9 +63,9 @@ def _parameter(s: Services, value: Value) -> Any:
     value = s.force(value)
     if isinstance(value, Const):
         obj = value.obj
-        if isinstance(obj, type) and obj in s.trace.classes:
+        if issubclass(type(obj), type) and obj in s.trace.classes:
             return NotImplemented
-        return obj if trusted(obj) or isinstance(obj, (FINAL, *ALIASES)) else NotImplemented
+        return obj if trusted(obj) or issubclass(type(obj), (FINAL, *ALIASES)) else NotImplemented
     if isinstance(value, (Pack, Ref)) and value.cls in (tuple, list):
         items = [_parameter(s, item) for item in s.unpack(value)]
         if any(item is NotImplemented for item in items):

@@ -1,0 +1,74 @@
+"""Objects whose end runs Python code: dropping the last reference to one is an effect, which happens where CPython has it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator
+from types import (
+    AsyncGeneratorType,
+    BuiltinFunctionType,
+    CellType,
+    CoroutineType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any
+from weakref import ProxyTypes, getweakrefs
+
+GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
+CONTAINERS = (list, tuple, dict, set, frozenset)
+OWNERS = frozenset({*CONTAINERS, CellType, MethodType})
+TRACEBACK: Any = vars(BaseException)["__traceback__"]
+MANY = 64  # items of a container that are looked at
+HEAP_TYPE = 1 << 9
+
+
+def finalizes(real: Any) -> bool:
+    """Whether Python code may run when the object dies: a generator is closed, `__del__` or a callback is called.
+
+    The frames in the traceback of an exception may hold such objects; the one that handles it outlives it.
+    """
+    kind = type(real)
+    if kind in GENERATORS or hasattr(kind, "__del__"):
+        return True
+    if issubclass(kind, BaseException):
+        traceback = TRACEBACK.__get__(real)
+        return traceback is not None and traceback.tb_next is not None
+    if issubclass(kind, (type, FunctionType)) or not kind.__weakrefoffset__:
+        return False  # caches per class or function do not end with a local variable
+    return any(type(ref) in ProxyTypes or _is_users(ref.__callback__) for ref in getweakrefs(real))  # a proxy does not tell its callback
+
+
+def _is_users(callback: Any) -> bool:
+    """Whether a weak reference's callback does something that a program may see: torch and the capture have their own."""
+    if callback is None or (isinstance(callback, BuiltinFunctionType) and type(callback.__self__).__name__ == "PyCapsule"):
+        return False  # the second is how programs hear of the death of their constants
+    function = callback.__func__ if isinstance(callback, MethodType) else callback
+    owner = function if isinstance(function, FunctionType) else type(function)
+    return (owner.__module__ or "").split(".")[0] not in ("torch", "framejit", "functorch")
+
+
+def ending(real: Any) -> frozenset[int]:
+    """The identities of what may run Python code when the object dies: itself, or what it holds."""
+    if finalizes(real):
+        return frozenset((id(real),))
+    return frozenset(id(part) for part in _parts(real) if finalizes(part))
+
+
+def _parts(real: Any) -> Iterable[Any]:
+    kind = type(real)
+    if kind in CONTAINERS:
+        return gc.get_referents(real) if len(real) <= MANY else ()
+    if kind in OWNERS or (kind.__flags__ & HEAP_TYPE and not issubclass(kind, (type, ModuleType))):
+        return _of_instance(real)
+    return ()
+
+
+def _of_instance(real: Any) -> Iterator[Any]:
+    for part in gc.get_referents(real):
+        if type(part) is dict and len(part) <= MANY:
+            yield from part.values()
+        else:
+            yield part

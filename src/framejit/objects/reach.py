@@ -1,0 +1,118 @@
+"""What lives: the values that the frames of a capture lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from framejit.core.heap import MISSING, Heap
+from framejit.core.lifetime import ending
+from framejit.core.path import CALLER_SLOT, HANDLED, SLOT, Path
+from framejit.core.services import Services
+from framejit.core.value import Const, Lazy, Pack, Ref, Value
+
+REFERENT = ("referent",)  # of a weak reference, which holds nothing
+KEEP = "keep what is dead"  # in the cache of the trace: values that no code asks for again live on, as in CPython
+CHECKS, MOST_CHECKS = "checks of who lives", 2_000_000
+
+
+class Watched(NamedTuple):
+    """A value of the start's frames, and the objects that run Python code when they die: itself, or what it holds."""
+
+    value: Lazy
+    ends: frozenset[int]
+
+
+def watched(values: Iterable[Value]) -> list[Watched]:
+    """Those of the values whose end CPython has to see at its place."""
+    found = ((value, ending(value.real)) for value in values if type(value) is Lazy)
+    return [Watched(value, ends) for value, ends in found if ends]
+
+
+def in_frames(s: Services, value: Value) -> bool:
+    """Whether a frame holds the value itself, or the value is the exception that is being handled."""
+    handled = s.state["handled"]  # type: ignore[attr-defined]
+    return handled is value or any(value in frame.slots or value in frame.stack for frame in s.frames)  # type: ignore[attr-defined]
+
+
+def lost(s: Services, among: list[Watched]) -> bool:
+    """Whether the instruction that was just done may have taken the last reference to one of them."""
+    missing = [one for one in among if not in_frames(s, one.value)]
+    if not missing:
+        return False
+    if too_long(s):
+        return True
+    reals = {id(getattr(value, "real", None)) for value in reached(s).values()}
+    return any(id(one.value.real) not in reals and not one.ends <= reals for one in missing)
+
+
+def too_long(s: Services) -> bool:
+    """Whether to find out once more who lives would take too long."""
+    checks = s.trace.cache[CHECKS] = s.trace.cache.get(CHECKS, 0) + len(s.heap.fields)
+    return bool(checks > MOST_CHECKS)
+
+
+def values(s: Services) -> list[Value]:
+    """What the frames hold, and what is on its way between them."""
+    interp: Any = s
+    found: list[Value] = [interp.state["handled"]]
+    if len(interp.frames) <= interp.base:
+        found.append(interp.returned)
+    for frame in interp.frames:
+        found += [frame.func, *frame.slots, *frame.stack]
+        found += [value for value in (frame.extra, frame.names, frame.generator) if value is not None]
+    return found
+
+
+def reached(s: Services) -> dict[int, Value]:
+    """All values that the frames, and the written parts of real objects, lead to, by identity."""
+    heap, forced = s.heap, s.forced  # type: ignore[attr-defined]
+    waiting: list[Any] = [*values(s)]
+    for ref in heap.fields:
+        if ref.path is not None and not _in_frame(ref.path):
+            waiting += _contents(heap, ref)
+    waiting += [recipe.ref for recipe in s.trace.classes.values()]
+    for _, _, args, names in s.trace.wrappers.values():
+        waiting += [*args, *names.values()]
+    found: dict[int, Value] = {}
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Lazy):
+            value = forced.get(value, value)
+        if id(value) in found or isinstance(value, Const):
+            continue
+        found[id(value)] = value
+        if isinstance(value, Pack):
+            waiting += value.items
+        elif isinstance(value, Ref):
+            waiting += _contents(heap, value)
+    return found
+
+
+def _in_frame(path: Path) -> bool:
+    """Whether the object was found in the frames, which may let go of it."""
+    while path.parent is not None:
+        path = path.parent
+    return path.kind in (SLOT, CALLER_SLOT, HANDLED)
+
+
+def _contents(heap: Heap, ref: Ref) -> Iterator[Value]:
+    """What the object holds as far as it is known; once its items are known, they alone are true."""
+    fields = heap.fields_of(ref)
+    for name, field in fields.items():
+        if name is not REFERENT and not (heap.ITEMS in fields and type(name) is tuple and name[0] in ("k", "appended")):
+            yield from parts(field)
+
+
+def parts(field: Any) -> Iterable[Value]:
+    """The values inside one field of the heap."""
+    if isinstance(field, Value):
+        yield field
+    elif isinstance(field, tuple):
+        for item in field:
+            yield from parts(item)
+    elif isinstance(field, dict):
+        for item in field.values():
+            yield from parts(item)
+    elif field is not MISSING and hasattr(field, "slots") and hasattr(field, "stack"):  # the frame of a generator
+        yield from (*field.slots, *field.stack)
