@@ -141,3 +141,31 @@ def test_dropped(name):
 def _split(line):
     indent = line[: len(line) - len(line.lstrip())]
     return [indent + part for part in line.strip().split("; ")]
+
+
+def handles(x, deep):
+    try:
+        if deep:
+            fails()
+        int(opaque_text())
+    except (KeyError, ValueError):
+        note(3)
+    note(4)
+    return x + 1
+
+
+@framejit.disable
+def opaque_text():
+    return "x"
+
+
+def test_an_exception_with_frames_comes_to_a_handler_that_knows_none():
+    framejit.reset()
+    compiled = framejit.compile(handles, backend="eager")
+    for deep in (False, True, False, True):
+        seen = []
+        for run in (handles, compiled):
+            log.clear()
+            run(torch.ones(2), deep)
+            seen.append(list(log))
+        assert seen[0] == seen[1]

@@ -25,6 +25,12 @@ MANY = 64  # items of a container that are looked at
 HEAP_TYPE = 1 << 9
 
 
+def has_frames(error: BaseException) -> bool:
+    """Whether the traceback of an exception keeps frames alive behind the one that handles it."""
+    traceback = TRACEBACK.__get__(error)
+    return traceback is not None and traceback.tb_next is not None
+
+
 def finalizes(real: Any) -> bool:
     """Whether Python code may run when the object dies: a generator is closed, `__del__` or a callback is called.
 
@@ -34,8 +40,7 @@ def finalizes(real: Any) -> bool:
     if kind in GENERATORS or hasattr(kind, "__del__"):
         return True
     if issubclass(kind, BaseException):
-        traceback = TRACEBACK.__get__(real)
-        return traceback is not None and traceback.tb_next is not None
+        return has_frames(real)
     if issubclass(kind, (type, FunctionType)) or not kind.__weakrefoffset__:
         return False  # caches per class or function do not end with a local variable
     return any(type(ref) in ProxyTypes or _is_users(ref.__callback__) for ref in getweakrefs(real))  # a proxy does not tell its callback

@@ -12,6 +12,8 @@ from framejit.bytecode.instr import CANONICAL, OP_IDS, Instr
 from framejit.bytecode.versions import NULL_FIRST
 from framejit.core.errors import Cut, Raised
 from framejit.core.heap import MISSING
+from framejit.core.lifetime import has_frames
+from framejit.core.path import CALLED, Called
 from framejit.core.services import Pending
 from framejit.core.value import NONE, NULL, Const, Lazy, Number, Pack, Ref, Value, bool_const
 from framejit.interp.frame import Frame, finalizes
@@ -136,11 +138,16 @@ def load_fast_and_clear(interp: Interpreter, frame: Frame, ins: Instr) -> None:
 
 def after_drop(interp: Interpreter, old: Value) -> None:
     """Called when an instruction is done that dropped a reference: a real object's finalizer may run now, not at the exit."""
-    if finalizes(old) and not reach.in_frames(interp, old):
-        interp.keep_done()
-        raise Cut(R.OPAQUE_OPERATION, old, "its finalizer may run here")
-    if getattr(old, "path", None) is not None:
-        interp.trace.flag("dropped")
+    path = getattr(old, "path", None)
+    if path is None:
+        return
+    if finalizes(old):
+        if not reach.in_frames(interp, old):
+            interp.keep_done()
+            raise Cut(R.OPAQUE_OPERATION, old, "its finalizer may run here")
+    elif issubclass(type(getattr(old, "real", None)), BaseException):
+        interp.guard(path.to(CALLED, Called(has_frames, (), f"has_frames({path})")), "EQ", False)
+    interp.trace.flag("dropped")
 
 
 @raw("STORE_FAST")
