@@ -59,7 +59,11 @@ const int32_t *op_BUILD_SLICE(Run &m, const int32_t *a) {
     return give(m, a[1], PySlice_New(m.reg(a[2]), m.reg(a[3]), m.reg(a[4])), a + 5);
 }
 const int32_t *op_BUILD_CELL(Run &m, const int32_t *a) { return give(m, a[1], PyCell_New(m.reg_or_null(a[2])), a + 3); }
-const int32_t *op_BUILD_METHOD(Run &m, const int32_t *a) { return give(m, a[1], PyMethod_New(m.reg(a[2]), m.reg(a[3])), a + 4); }
+const int32_t *op_BUILD_METHOD(Run &m, const int32_t *a) {
+    if (m.reg(a[3]) != Py_None) return give(m, a[1], PyMethod_New(m.reg(a[2]), m.reg(a[3])), a + 4);
+    PyErr_SetString(PyExc_TypeError, "instance must not be None"); // what types.MethodType says
+    return m.error();
+}
 
 static void set_field(PyObject *&field, PyObject *value) {
     if (value == Py_None) value = nullptr;

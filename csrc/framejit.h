@@ -69,6 +69,8 @@ int fj_is_program(PyObject *obj);
 /* A weak constant has died: the program never runs again. */
 int fj_program_dead(PyObject *program);
 int fj_program_nregs(PyObject *program);
+/* The registers that a run from the start needs: no less. */
+int fj_program_room(PyObject *program);
 /* The packed instruction, op first. */
 const int32_t *fj_program_instr(PyObject *program, int at);
 /* Of an exit: one byte per register, nonzero when something after it still needs the register. */

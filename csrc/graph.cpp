@@ -174,7 +174,7 @@ static PyObject *run_program(PyObject *, PyObject *args, PyObject *kwargs) {
     PyObject *sequence = PySequence_Tuple(slots), *before = given == Py_None ? Py_NewRef(empty_tuple) : PySequence_Tuple(given);
     PyObject *result = nullptr;
     if (sequence && before) {
-        std::vector<PyObject *> values, regs(p->nregs + 1, nullptr);
+        std::vector<PyObject *> values, regs(fj_program_room(program) + 1, nullptr);
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sequence); i++) {
             PyObject *value = PyTuple_GET_ITEM(sequence, i);
             values.push_back(value == fj_null ? nullptr : value);

@@ -125,7 +125,7 @@ static __attribute__((noinline)) FJOut run_on_stack(FJContext *c, PyObject *prog
 }
 
 static FJOut run_program(FJContext *c, PyObject *program) {
-    int count = fj_program_nregs(program);
+    int count = fj_program_room(program);
     if (count <= 16) {
         PyObject *regs[16];
         return run_with(c, program, regs, count);

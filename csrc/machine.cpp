@@ -1,5 +1,5 @@
 // The loop: runs a program's loads and checks in place, calls out for the rest, stops in front of exits.
-#include "machine.h"
+#include "memo.h"
 #include "tensor_check.h"
 
 #include <algorithm>
@@ -179,7 +179,7 @@ EXIT(RAISE)
 EXIT(BRANCH)
 
 // Runs from `at` until an op fails or an exit is reached; returns that instruction.
-static const int32_t *loop(Run &m, const int32_t *at) {
+const int32_t *loop(Run &m, const int32_t *at) {
     static const void *const labels[] = {
 #define FJ_OP(name, spec, doc) &&do_##name,
 #define FJ_OPAQUE(name, doc)
@@ -196,6 +196,20 @@ static const int32_t *loop(Run &m, const int32_t *at) {
 #include "ops.def"
 #undef FJ_OP
 #undef FJ_OPAQUE
+}
+
+// Carries out one instruction.
+const int32_t *step(Run &m, const int32_t *at) {
+    switch (*at) {
+#define FJ_OP(name, spec, doc)                                                                                                   \
+    case FJ_OP_##name:                                                                                                           \
+        return op_##name(m, at);
+#define FJ_OPAQUE(name, doc)
+#include "ops.def"
+#undef FJ_OP
+#undef FJ_OPAQUE
+    default: return nullptr;
+    }
 }
 
 static void see_object(Seen &seen, PyObject *value) {
@@ -273,7 +287,13 @@ static int failed(Run &m, const int32_t *a, int32_t index, int *at) {
 static int run(Program *p, FJFrame *frame, PyObject **regs, int start, int *at) {
     if (p->dead && start == 0) return FJ_MISS;
     Run m{p, p->consts.data(), regs, frame, FJ_MISS, nullptr};
-    const int32_t *stopped = loop(m, &p->code[p->starts[start]]);
+    const int32_t *from = &p->code[p->starts[start]], *stopped;
+    if (start == 0) {
+        MemoResult memo = memo_run(m);
+        if (memo.how == Memo::MISS) return failed(m, memo.stopped, memo.index, at);
+        if (memo.how == Memo::REACHED) from = memo.stopped;
+    }
+    stopped = loop(m, from);
     int32_t offset = static_cast<int32_t>(stopped - p->code.data());
     int32_t index = static_cast<int32_t>(std::lower_bound(p->starts.begin(), p->starts.end(), offset) - p->starts.begin());
     int status = m.status;
@@ -298,6 +318,10 @@ int fj_run(PyObject *program, FJFrame *frame, PyObject **regs, int start, int *a
 }
 int fj_is_program(PyObject *value) { return Py_TYPE(value) == fj::program_type; }
 int fj_program_dead(PyObject *program) { return reinterpret_cast<Program *>(program)->dead; }
+int fj_program_room(PyObject *program) {
+    auto *p = reinterpret_cast<Program *>(program);
+    return fj::memo_room(p->memo, p->nregs);
+}
 int fj_program_nregs(PyObject *program) { return reinterpret_cast<Program *>(program)->nregs; }
 const int32_t *fj_program_instr(PyObject *program, int at) {
     auto *p = reinterpret_cast<Program *>(program);

@@ -1,5 +1,5 @@
 // The Program type: parse instructions given as tuples, validate them, pack them flat.
-#include "program.h"
+#include "memo.h"
 #include "tensor_check.h"
 
 #include <algorithm>
@@ -382,6 +382,7 @@ static void program_dealloc(PyObject *self) {
     Py_CLEAR(p->life);
     Py_CLEAR(p->name);
     for (Stamp &stamp : p->stamps) PyMem_Free(stamp.values);
+    memo_free(p->memo);
     using std::vector;
     p->code.~vector(), p->starts.~vector(), p->on_error.~vector(), p->phases.~vector(), p->live.~vector(), p->consts.~vector(),
         p->stamps.~vector();
@@ -431,6 +432,10 @@ static PyObject *get_hits(PyObject *self, void *) { return PyLong_FromLongLong(r
 static PyObject *get_name(PyObject *self, void *) { return Py_NewRef(reinterpret_cast<Program *>(self)->name); }
 static PyObject *get_dead(PyObject *self, void *) { return PyBool_FromLong(reinterpret_cast<Program *>(self)->dead); }
 
+static PyObject *get_words(PyObject *self, void *) {
+    return PyLong_FromSize_t(memo_words(reinterpret_cast<Program *>(self)->memo));
+}
+
 static PyObject *explain_failure(PyObject *self, PyObject *) {
     auto *p = reinterpret_cast<Program *>(self);
     if (p->failed < 0) Py_RETURN_NONE;
@@ -465,6 +470,7 @@ static PyGetSetDef getset[] = {
     {"nregs", get_nregs, nullptr, "number of registers", nullptr},
     {"name", get_name, nullptr, "what the program was made from", nullptr},
     {"hits", get_hits, nullptr, "how often all checks passed", nullptr},
+    {"words", get_words, nullptr, "how many words of memory stand for its checks; 0: these run in full", nullptr},
     {"dead", get_dead, nullptr, "a weak constant died; it never runs again", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 static PyMethodDef methods[] = {

@@ -41,6 +41,8 @@ struct Seen {
     char text[96];
 };
 
+struct MemoData; // of memo.cpp
+
 struct Program {
     PyObject_HEAD
     std::vector<int32_t> code, starts, on_error; // on_error: where a failure goes that can no longer be undone, or -1
@@ -54,6 +56,7 @@ struct Program {
     long long hits;
     int32_t failed;
     Seen seen;
+    MemoData *memo; // NULL until it has run a few times
 };
 extern PyTypeObject *program_type;
 

@@ -42,7 +42,7 @@ static PyTypeObject *tensor_check_type, *torch_state_type;
 
 bool is_tensor_check(PyObject *value) { return Py_TYPE(value) == tensor_check_type; }
 
-static bool is_tensor(PyObject *value) {
+bool is_tensor(PyObject *value) {
     return THPVariableClass && PyType_IsSubtype(Py_TYPE(value), reinterpret_cast<PyTypeObject *>(THPVariableClass));
 }
 
@@ -85,6 +85,29 @@ bool tensor_matches(PyObject *check, PyObject *value) {
     } catch (const std::exception &) { // a tensor without sizes or strides of its own
         return false;
     }
+}
+
+CheckedTensor checked_tensor(PyObject *value, PyObject *check) {
+    const at::TensorImpl *t = THPVariable_Unpack(value).unsafeGetTensorImpl();
+    return {value, check, {t, t->autograd_meta()}};
+}
+
+static inline void fetch(const void *at, int from, int to) {
+    for (int line = from; line < to; line += 64) __builtin_prefetch(static_cast<const char *>(at) + line);
+}
+
+// Many tensors are many places in memory: each is asked for while others are looked at.
+bool tensors_match(const CheckedTensor *tensors, size_t n) {
+    const size_t AHEAD = 6;
+    for (size_t i = 0; i < n; i++) {
+        if (i + AHEAD < n) {
+            const CheckedTensor &next = tensors[i + AHEAD];
+            fetch(next.value, 0, 64), fetch(next.check, 0, 192), fetch(next.near[0], 0, sizeof(at::TensorImpl));
+            if (next.near[1]) fetch(next.near[1], 64, sizeof(torch::autograd::AutogradMeta));
+        }
+        if (!tensor_matches(tensors[i].check, tensors[i].value)) return false;
+    }
+    return true;
 }
 
 bool tensor_number(PyObject *value, char what, long i, long long *out) {
