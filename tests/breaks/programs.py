@@ -3,7 +3,8 @@
 Each row is a function with its arguments; the body is what the page shows.
 """
 
-import datetime
+import ast
+import decimal
 import random
 import struct
 import sys
@@ -60,12 +61,12 @@ def disabled_function(x):
 
 @example("OPAQUE_CALL")
 def opaque_call(x):
-    return x + datetime.datetime(2020, 1, 1).year
+    return x + int(decimal.Decimal(2))
 
 
-@example("OPAQUE_OPERATION", lambda: (torch.ones(2), datetime.timedelta(1)))
-def opaque_operation(x, delta):
-    return x + (2 * delta).days
+@example("OPAQUE_OPERATION", lambda: (torch.ones(2), decimal.Decimal(3)))
+def opaque_operation(x, price):
+    return x + int(2 * price)
 
 
 @example("ATTRIBUTE_OF_OPAQUE")
@@ -142,7 +143,7 @@ def build_class(x):
 @example("FRAME_INSPECTION")
 def frame_inspection(x):
     y = x + 1
-    return y, __import__("math").pi
+    return y, len(ast.parse("1 + 2").body)
 
 
 def count():

@@ -19,7 +19,7 @@ from framejit.core.trace import Trace
 from framejit.core.value import Const, Lazy, Node, Null, Number, Pack, Ref, Value
 from framejit.lower.guards import Head
 from framejit.lower.pack import Instruction, Label, Packer
-from framejit.objects import weak
+from framejit.objects import dates, weak
 from framejit.objects.dict_ import user_keys
 from framejit.objects.exact import defines
 from framejit.objects.exception import raised_at
@@ -283,6 +283,8 @@ class Materializer:
             return self.call(owner.__new__, self.const(ref.cls))
         if plain is None:
             return self.new("NEW", self.const(ref.cls))
+        if type(plain.obj) in dates.KINDS:
+            return self.call(dates.remade, self.const(ref.cls), self.value(plain))
         base = next(base for base in ref.cls.__mro__ if base in FOLDABLE)  # of a subclass of int, float, str ...
         return self.call(base.__new__, self.const(ref.cls), self.value(plain))
 
@@ -337,7 +339,7 @@ class Materializer:
 
     def _store_dict(self, register: int, namespace: Ref) -> None:
         known = self.made.get(id(namespace))
-        if known is not None or not namespace.virtual:
+        if known is not None or not namespace.virtual or namespace.cls is not dict or id(namespace) in self.namespaces:
             self.add("STORE_ATTR", register, self.packer.const("__dict__"), self.value(namespace))
             return
         self.alive.append(namespace)

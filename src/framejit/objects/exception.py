@@ -14,7 +14,7 @@ from framejit.core.value import FALSE, NONE, TRUE, Const, Pack, Ref, Value
 from framejit.objects.dict_ import lookup
 from framejit.objects.exact import type_name
 from framejit.objects.model import Model, model
-from framejit.objects.object_ import DICT_FIELD, dict_of, type_lookup
+from framejit.objects.object_ import DICT_FIELD, dict_of, set_dict, type_lookup
 from framejit.objects.type_ import is_subclass
 from framejit.reasons import R
 
@@ -116,7 +116,9 @@ class ExceptionModel(Model):
         if type(found) not in (types.MemberDescriptorType, types.GetSetDescriptorType):
             return False
         if name == "__dict__":
-            _set_dict(s, v, new)
+            if new is None:
+                s.raise_error(TypeError, "cannot delete __dict__")
+            set_dict(s, v, new)
             return True
         if issubclass(v.cls, BaseExceptionGroup) and found.__objclass__ is BaseExceptionGroup:
             s.raise_error(AttributeError, "readonly attribute")
@@ -129,16 +131,6 @@ class ExceptionModel(Model):
 
 
 FIELDS = {"args": ARGS, "__cause__": CAUSE, "__context__": CONTEXT, "__suppress_context__": SUPPRESS, "__traceback__": TRACEBACK}
-
-
-def _set_dict(s: Services, v: Ref, new: Value | None) -> None:
-    if new is None:
-        s.raise_error(TypeError, "cannot delete __dict__")
-    assert new is not None
-    namespace = s.force(new)
-    if not isinstance(namespace, Ref) or not issubclass(namespace.cls, dict):
-        s.raise_error(TypeError, f"__dict__ must be set to a dictionary, not a '{namespace.cls.__name__}'")
-    s.heap.set(v, DICT_FIELD, namespace)
 
 
 def _set_field(s: Services, v: Ref, name: str, new: Value | None) -> None:

@@ -35,10 +35,15 @@ def is_foldable(obj: Any) -> bool:
     return kind in FOLDABLE or (kind in (tuple, frozenset) and all(map(is_foldable, obj)))
 
 
+FOREIGN: list[Callable[[Any], bool]] = []  # which objects of other types written in C are immutable, with operators that run no user code
+
+
 def is_foreign(obj: Any) -> bool:
-    """Whether this is a number of a type written in C with operators of its own, such as numpy's float64."""
+    """Whether this is an object of a type written in C with operators of its own, such as numpy's float64, or a date."""
     kind = type(obj)
-    return kind not in FOLDABLE and not kind.__flags__ & HEAP_TYPE and issubclass(kind, (int, float, complex))
+    if kind in FOLDABLE or kind.__flags__ & HEAP_TYPE:
+        return False
+    return issubclass(kind, (int, float, complex)) or any(knows(obj) for knows in FOREIGN)
 
 
 def _both_fold(left: Value, right: Value) -> bool:

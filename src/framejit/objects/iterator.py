@@ -6,6 +6,7 @@ A row is `advance(s, ref)`: the next value, or None at the end.
 from __future__ import annotations
 
 import functools
+import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from types import MappingProxyType
@@ -124,7 +125,9 @@ def _sequence_rebuild(finished: Any, function: Any = at) -> Rebuild:
     return rebuild_
 
 
-def _sequence_advance(read: Callable[[Services, Value], Any]) -> Advance:
+def _sequence_advance(read: Callable[[Services, Value], Any], keeps: bool = False) -> Advance:
+    """`keeps`: also at the end it knows its sequence."""
+
     def advance(s: Services, ref: Ref) -> Value | None:
         source = field(s, ref, "source")
         if source is NONE:
@@ -132,7 +135,8 @@ def _sequence_advance(read: Callable[[Services, Value], Any]) -> Advance:
         place = number(s, ref, "index")
         content = read(s, source)
         if place >= len(content):
-            put(s, ref, "source", NONE)
+            if not keeps:
+                put(s, ref, "source", NONE)
             return None
         put(s, ref, "index", Const(place + 1))
         item = content[place]
@@ -145,10 +149,10 @@ def _backwards_advance(read: Callable[[Services, Value], Any]) -> Advance:
     def advance(s: Services, ref: Ref) -> Value | None:
         source = field(s, ref, "source")
         place = number(s, ref, "index")
-        if source is NONE or not 0 <= place:
+        if source is NONE:
             return None
         content = read(s, source)
-        if place >= len(content):
+        if not 0 <= place < len(content):
             put(s, ref, "source", NONE)
             return None
         put(s, ref, "index", Const(place - 1))
@@ -169,7 +173,9 @@ iterator(TupleIterator, _sequence_rebuild(functools.partial(exhausted, iter, ())
 iterator(ListReverseIterator, _sequence_rebuild(_exhausted_reversed, reversed_at))(_backwards_advance(_list_items))
 for _sample in ("", "é", b"", range(0), range(1 << 70, 1 << 71)):
     if type(iter(_sample)) not in ROWS:
-        iterator(type(iter(_sample)), _sequence_rebuild(functools.partial(exhausted, iter, _sample[:0])))(_sequence_advance(constant))
+        iterator(type(iter(_sample)), _sequence_rebuild(functools.partial(exhausted, iter, _sample[:0])))(
+            _sequence_advance(constant, keeps=isinstance(_sample, range))
+        )
 
 
 class _Sequence:
@@ -186,6 +192,8 @@ def _by_getitem(s: Services, ref: Ref) -> Value | None:
     if source is NONE:
         return None
     place = number(s, ref, "index")
+    if place == sys.maxsize:
+        s.raise_error(OverflowError, "iter index too large")
     found = quietly(s, lambda: s.getitem(source, Const(place)), (IndexError, StopIteration))
     put(s, ref, "index", Const(place + 1)) if found is not None else put(s, ref, "sequence", NONE)
     return found

@@ -363,6 +363,8 @@ def _read_slot(s: Services, v: Ref, name: str, found: Any) -> Value:
 
 def _read_getset(s: Services, v: Value, name: str) -> Value:
     """An attribute computed by C code: read from the real object, guarded by what was read."""
+    if name == "__weakref__" and isinstance(v, Ref) and v.virtual and not s.trace.cache.get("weak"):
+        return NONE
     path = path_of(s, v) if not isinstance(v, Pack) or v.path is not None else None
     if isinstance(v, Const) and v.path is None and issubclass(type(v.obj), PLAIN):
         return s.wrap(getattr(v.obj, name))
@@ -631,6 +633,9 @@ def _store_descriptor(s: Services, v: Value, name: str, found: Any, new: Value |
     if slot:
         _store_slot(s, v, name, found, new)  # type: ignore[arg-type]
         return
+    if name == "__dict__" and new is not None and isinstance(v, Ref) and type(found) is types.GetSetDescriptorType and v.cls.__dictoffset__:
+        set_dict(s, v, new)
+        return
     method = type_lookup(s, kind_of(found), "__set__" if new is not None else "__delete__")
     if isinstance(method, types.FunctionType):
         holder = stood_for(s, found)
@@ -639,6 +644,15 @@ def _store_descriptor(s: Services, v: Value, name: str, found: Any, new: Value |
     if method is MISSING:
         _no_attribute(s, "__set__" if new is not None else "__delete__")
     s.unsupported(R.STORE_TO_OPAQUE, v, name)
+
+
+def set_dict(s: Services, v: Ref, new: Value) -> None:
+    """Another dict for an object."""
+    namespace = s.force(new)
+    if not isinstance(namespace, Ref) or not issubclass(namespace.cls, dict):
+        s.raise_error(TypeError, f"__dict__ must be set to a dictionary, not a '{type_name(namespace.cls)}'")
+    dict_of(s, v)
+    s.heap.set(v, DICT_FIELD, namespace)
 
 
 def _store_slot(s: Services, v: Ref, name: str, found: Any, new: Value | None) -> None:

@@ -324,6 +324,9 @@ def is_same(s: Services, left: Value, right: Value) -> bool:
         s.unsupported(R.OPAQUE_OPERATION, left, "identity of numbers")
     if _is_empty_tuple(left) and _is_empty_tuple(right):
         return True
+    for constant, value in ((left, right), (right, left)):
+        if isinstance(constant, Const) and constant.path is None and isinstance(value, Ref) and value.cls is constant.cls:
+            return value.path is not None and _is_constant(s, value, constant.obj)
     one, other = _real(left), _real(right)
     if one is None or other is None:
         return False
@@ -331,6 +334,12 @@ def is_same(s: Services, left: Value, right: Value) -> bool:
     assert path is not None
     same = one is other
     s.guard(path, "SAME" if same else "NOT_SAME", other_path)
+    return same
+
+
+def _is_constant(s: Services, value: Ref, obj: Any) -> bool:
+    same = value.real is obj
+    s.guard(value.path, "IS" if same else "IS_NOT", obj)
     return same
 
 
@@ -559,6 +568,9 @@ def format_(s: Services, value: Value, conversion: str, spec: Value | None) -> V
     if slot is not None:
         return s.call(slot, [spec_value])
     text = s.constant(spec_value)
+    own = getattr(model_of(value.cls), "format", None)
+    if own is not None:
+        return own(s, value, text)
     if isinstance(value, Ref) and (text or (user_slot(s, value, "__str__") is None and user_slot(s, value, "__repr__") is None)):
         value = unwrap(s, value)
     if not text and not isinstance(value, Const):

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from framejit.core.errors import Raised
+from framejit.core.errors import Raised, Retrace
 from framejit.core.heap import MISSING
 from framejit.core.path import MEMBER, Path
 from framejit.core.services import Pending, Services
@@ -59,11 +59,16 @@ def call_class(s: Services, target: Const, args: list[Value], kwargs: dict[str, 
 
 
 def _enum_member(s: Services, cls: type[enum.Enum], args: list[Value]) -> Value:
+    """A member, or a combination of flags; one that was made for it is there when the capture starts over."""
     values = [s.constant(arg) for arg in args]
+    known = len(cls._value2member_map_)
     try:
-        return Const(cls(*values))
+        found = cls(*values)
     except ValueError as error:
         return s.raise_error(ValueError, *error.args)
+    if len(cls._value2member_map_) != known:
+        raise Retrace(("made", cls.__qualname__, str(values)))
+    return Const(found)
 
 
 def allocate(s: Services, target: Const, new: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -31,7 +31,7 @@ from framejit.objects.exact import type_name
 from framejit.objects.fold import constant, fold, is_foldable, run, unwrap
 from framejit.objects.method import METHODS, binder
 from framejit.objects.number import is_symbolic
-from framejit.objects.protocol import format_, index, next_or_none, user_slot
+from framejit.objects.protocol import format_, import_name, index, next_or_none, user_slot
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, handler, pure
 
@@ -185,9 +185,15 @@ def locals_(s: Services) -> Value:
     return frame_.locals_of(s, s.frames[-1])  # type: ignore[attr-defined]
 
 
-@handler(__import__)
-def looks_at_frames(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return s.unsupported(R.FRAME_INSPECTION)
+@takes(__import__, "name globals= locals= fromlist= level=")
+def import_(
+    s: Services, name: Value, globals_: Value | None, locals_: Value | None, fromlist: Value | None, level: Value | None
+) -> Value:
+    """An absolute import of a module that is loaded."""
+    names = None if fromlist is None else s.constant(fromlist)
+    if level is not None and s.constant(level) != 0:
+        return s.unsupported(R.IMPORT, None, "a relative import")
+    return import_name(s, s.frames[-1].globals, s.constant(name), 0, names)  # type: ignore[attr-defined]
 
 
 # -- numbers ----------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 from framejit.core.services import Services
 from framejit.core.value import Const, Pack, Value
 from framejit.lib import copy_ as lib
+from framejit.objects import dates
 from framejit.objects.fold import run, unwrap
 from framejit.objects.model import model_of
 from framejit.reasons import R
@@ -50,7 +51,7 @@ def _plain(kind: Any) -> None:
         return Pack(tuple, (s.getattr(v, "real"), s.getattr(v, "imag")) if kind is complex else (v,))
 
 
-for _kind in (int, float, str, bytes, complex):
+for _kind in (int, float, str, bytes, complex, *dates.KINDS):
     _new(_kind)
 for _kind in (int, float, str, bytes, complex, tuple):
     _plain(_kind)

@@ -13,10 +13,11 @@ from typing import Any
 from framejit.core.errors import Raised
 from framejit.core.path import Path
 from framejit.core.services import Pending, Services
-from framejit.core.value import Const, Pack, Ref, Value
+from framejit.core.value import Const, Pack, Ref, Value, bool_const
 from framejit.objects.members import trusted
 from framejit.objects.model import model
 from framejit.objects.object_ import ObjectModel
+from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, Handler
 
 FINAL: type = typing._Final
@@ -45,6 +46,19 @@ class TypingModel(ObjectModel):
                 return None
         return super().binary(s, symbol, left, right, reflected)
 
+    def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+        other = s.force(other)
+        if symbol not in ("==", "!=") or v.cls not in ALIASES:
+            return super().compare(s, symbol, v, other)
+        if other.cls is not v.cls:
+            return None
+        if not isinstance(v, Const) or not isinstance(other, Const):
+            return s.unsupported(R.OPAQUE_OPERATION, v, "__eq__")
+        parts = [[s.wrap(alias.obj.__args__), *_origin(alias.obj)] for alias in (v, other)]
+        if v.cls is types.UnionType:
+            parts = [[s.call(Const(frozenset), args)] for args in parts]
+        same = all(s.truth(s.compare("==", one, two)) for one, two in reversed(list(zip(*parts, strict=True))))
+        return bool_const(same is (symbol == "=="))
 
     def call(self, s: Services, v: Value, args: Any, kwargs: dict[str, Value]) -> Value | Pending:
         if not isinstance(v, Const) or type(v.obj) is not types.GenericAlias:
@@ -56,6 +70,11 @@ class TypingModel(ObjectModel):
             if not issubclass(s.exception_type(raised.value), (AttributeError, TypeError)):
                 raise
         return made
+
+
+def _origin(alias: Any) -> list[Value]:
+    """What `list[int]` is made of beside its arguments: the class, and whether it is unpacked."""
+    return [Const(alias.__unpacked__), Const(alias.__origin__)] if type(alias) is types.GenericAlias else []
 
 
 def _parameter(s: Services, value: Value) -> Any:
