@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import functools
 import _thread
+import collections
 import gc
 import math
 import operator
@@ -395,3 +396,60 @@ def test_an_interruption_reaches_the_frame_that_is_captured():
     with framejit.config.patch(capture_without_tensors=True):
         framejit.compile(interrupted, backend="eager")(torch.ones(2), log)
     assert log == [None, "caught"]
+
+
+# -- text -------------------------------------------------------------------------------------------------------------
+
+
+class Shown:
+    def __str__(self):
+        return "straß"
+
+    def __repr__(self):
+        return "repré"
+
+
+Named = collections.namedtuple("Named", "a b")
+
+
+@check()
+def test_printf_style_formats_of_objects(x):
+    one = Shown()
+    seen = ["%s" % one, "%r" % one, "%a" % one, "%10s|%-10r|%.3s" % (one, one, one), "%d %5.2f %s %%" % (3, 2.5, one)]
+    seen += ["%(k)s %(k)r %(n)03d" % {"k": one, "n": 4, }, "%s %s" % Named(one, 1), "%s" % (Named(one, 1),)]
+    seen += ["%x %s" % (255, [one, Abstract]), "%s" % ((one,),), "%c%s" % ("x", one)]
+    return x + 1, seen, type(iter("é")).__name__, type(iter("e")).__name__
+
+
+class Slotted:
+    __slots__ = ("value", "__dict__")
+
+
+class Namespace(dict):
+    pass
+
+
+@check(lambda: (torch.ones(2), Thing()))
+def test_other_dicts_for_objects(x, real):
+    a, b, c, d, e, f = Thing(), Thing(), Thing(), Thing(), Thing(), Slotted()
+    a.__dict__ = b.__dict__
+    b.value = 1
+    c.__dict__ = d.__dict__
+    e.__dict__ = Namespace(other=3)
+    f.value, f.__dict__ = 2, {"z": 1}
+    g = Own()
+    g.w = 3
+    old = real.__dict__
+    old["before"] = 1
+    real.__dict__ = {"k": 4}
+    real.m = 5
+    wrong = [said(setattr, a, "__dict__", value) for value in (1, None, [], Thing())]
+    same = vars(a) is vars(b), vars(c) is vars(d), vars(g) is g
+    return x + 1, [a, b, e, f, vars(f)], g, old, wrong, same, [type(vars(e)), a.value, e.other, g["w"]]
+
+
+@check()
+def test_comparisons_of_aliases(x):
+    one, two = list[int], dict[str, list[int]]
+    same = [one == list[int], one != list[int], one == list[str], one == two, two == dict[str, list[int]], one == 3]
+    return x + 1, same, (int | str) == (str | int), (int | str) != (int | None), one == (int | str)

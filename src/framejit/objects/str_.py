@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from _string import formatter_field_name_split, formatter_parser  # type: ignore[import-not-found]
 from collections.abc import Iterator
 from types import FunctionType
@@ -9,7 +10,7 @@ from typing import Any
 
 from framejit.core.services import Services
 from framejit.core.value import Const, Pack, Ref, Value
-from framejit.objects import fold, protocol, sequence
+from framejit.objects import dict_, fold, protocol, sequence
 from framejit.objects.exact import type_name
 from framejit.objects.fold import ConstantModel, constant, run, snapshot, unwrap
 from framejit.objects.method import method
@@ -35,8 +36,7 @@ class StringModel(ConstantModel):
         return run(s, type(text := constant(s, v)).__contains__, text, constant(s, item))
 
     def iter(self, s: Services, v: Value) -> Value:
-        kind = type(iter("")) if issubclass(v.cls, str) else type(iter(b""))
-        return s.heap.new(kind, {("source",): unwrap(s, v), ("index",): Const(0)})
+        return s.heap.new(type(iter(constant(s, v))), {("source",): unwrap(s, v), ("index",): Const(0)})
 
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
         other = unwrap(s, other)
@@ -60,39 +60,50 @@ class StringModel(ConstantModel):
         return fold.binary(s, symbol, unwrap(s, left), unwrap(s, right))
 
 
+SPEC = re.compile(r"%(?:\((?P<key>[^()]*)\))?[#0\- +]*(?P<width>\*|\d*)(?:\.(?P<precision>\*|\d*))?[hlL]?(?P<kind>.)", re.S)
+
+
 def percent(s: Services, left: Value, right: Value) -> Value | None:
-    """printf-style formatting; instances with their own __str__ or __repr__ are written by these where the format is %s or %r."""
+    """printf-style formatting; objects are written by their own __str__ and __repr__ where the format is %s, %r or %a."""
     text = constant(s, left)
     right = s.force(right)
     if s.is_constant(right):
         return run(s, type(text).__mod__, text, s.constant(right))
-    if isinstance(right, Ref) and right.cls is dict:
-        return run(s, type(text).__mod__, text, snapshot(s, right))
-    items = list(right.items) if isinstance(right, Pack) and right.cls is tuple else [right]
-    kinds = [part[0] for part in text.replace("%%", "").split("%")[1:] if part]
-    if len(kinds) != len(items) or not all(kind in "srdif" for kind in kinds):
-        s.unsupported(R.OPAQUE_OPERATION, right, "printf-style formatting")
-    reals = []
-    for kind, item in zip(kinds, items):
-        if s.is_constant(item) or kind not in "sr":
-            reals.append(s.constant(item))
-        else:
-            reals.append(Text(s.constant(s.str(item) if kind == "s" else s.repr(item))))
-    return run(s, type(text).__mod__, text, tuple(reals))
+    specs = [found for found in SPEC.finditer(text) if found["kind"] != "%"] if isinstance(text, str) else []
+    stars = any("*" in (spec["width"], spec["precision"]) for spec in specs)
+    if not isinstance(text, str) or stars or not all(spec["kind"] in "sradiuoxXeEfFgGc" for spec in specs):
+        return s.unsupported(R.OPAQUE_OPERATION, right, "printf-style formatting")
+    if isinstance(right, Ref) and right.cls is dict and all(spec["key"] is not None for spec in specs):
+        table = dict_.full(s, right)
+        used = {spec["key"]: [other["kind"] for other in specs if other["key"] == spec["key"]] for spec in specs}
+        return run(s, str.__mod__, text, {key: _written(s, table[key][1], kinds) for key, kinds in used.items() if key in table})
+    items = list(right.items) if isinstance(right, Pack) and issubclass(right.cls, tuple) else [right]
+    if len(specs) != len(items) or any(spec["key"] is not None for spec in specs):
+        return s.unsupported(R.OPAQUE_OPERATION, right, "printf-style formatting")
+    return run(s, str.__mod__, text, tuple([_written(s, item, [spec["kind"]]) for spec, item in zip(specs, items)]))
+
+
+def _written(s: Services, item: Value, kinds: list[str]) -> Any:
+    """A constant, or what an object writes for these conversions."""
+    if s.is_constant(item) or not set(kinds) <= set("sra"):
+        return s.constant(item)
+    shown = s.constant(s.str(item)) if "s" in kinds else ""
+    return Text(shown, s.constant(s.repr(item)) if set(kinds) & set("ra") else "")
 
 
 class Text:
-    """The text of an object that was already written out by the program."""
+    """What an object writes, found out already."""
 
-    __slots__ = ("text",)
+    __slots__ = ("shown", "told")
 
-    def __init__(self, text: str):
-        self.text = text
+    def __init__(self, shown: str, told: str):
+        self.shown, self.told = shown, told
 
     def __str__(self) -> str:
-        return self.text
+        return self.shown
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return self.told
 
 
 @method(str.join, "iterable /")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
-from types import WrapperDescriptorType
+from types import GeneratorType, WrapperDescriptorType
 from typing import Any
 
 from framejit.core.services import Pending, Services
@@ -19,7 +19,7 @@ from framejit.rules.registry import HANDLERS, Handler
 
 KINDS: tuple[type, ...] = (
     int, float, bool, complex, str, bytes, tuple, list, dict, OrderedDict, defaultdict, set, frozenset, range, slice, deque,
-    type(None), *dict_view.VIEWS, *iterator.ROWS,
+    type(None), GeneratorType, *dict_view.VIEWS, *iterator.ROWS,
 )  # fmt: skip
 
 
