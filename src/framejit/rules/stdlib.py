@@ -20,7 +20,6 @@ import struct
 import sys
 import time
 import types
-import warnings
 from typing import Any
 
 from framejit.core.heap import MISSING
@@ -535,11 +534,6 @@ def field_name_split(s: Services, text: Value) -> Value:
 
 
 # -- the world outside ------------------------------------------------------------------------------------------------------------
-
-
-@handler(warnings.warn, warnings.warn_explicit)
-def warn(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return s.unsupported(R.OUTPUT)
 
 
 @handler(*(found for found in vars(time).values() if isinstance(found, types.BuiltinFunctionType)))
