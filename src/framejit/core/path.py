@@ -100,11 +100,12 @@ def _item_text(parent: str, key: Any) -> str:
 class Path:
     """A root or a step from a parent path; interned under its parent, so equal paths are the same object."""
 
-    __slots__ = ("parent", "kind", "arg", "children", "__weakref__")
+    __slots__ = ("parent", "kind", "arg", "children", "text", "__weakref__")
 
     def __init__(self, parent: Path | None, kind: str, arg: Any):
         self.parent, self.kind, self.arg = parent, kind, arg
         self.children: dict[Any, Path] = {}
+        self.text = ""
 
     def to(self, kind: str, arg: Any = None) -> Path:
         """The path one step further."""
@@ -132,8 +133,10 @@ class Path:
         return STEPS[self.kind].read(self.parent.read(roots), arg)
 
     def __str__(self) -> str:
-        plain = self.parent is None or self.kind == CALLED
-        return STEPS[self.kind].text("" if plain else str(self.parent), self.arg)
+        if not self.text:
+            plain = self.parent is None or self.kind == CALLED
+            self.text = STEPS[self.kind].text("" if plain else str(self.parent), self.arg)
+        return self.text
 
     def is_drawn(self) -> bool:
         """Whether a random number takes part in the value, which the next run need not see again."""

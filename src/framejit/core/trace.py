@@ -69,6 +69,7 @@ class Trace:
         self.first: torch.fx.Node | None = None  # the first operator: inputs stand before it
         self.shape_env = ShapeEnv(allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
         self.fake_mode = FakeTensorMode(shape_env=self.shape_env, allow_non_fake_inputs=False, static_shapes=True)
+        self.fake_mode.cache_enabled = False  # operators on equal operands run once anyway: filling it costs more than it saves
         self.inputs: dict[Path, Input] = {}
         self.known: dict[int, Value] = {}  # id(real object) -> its value, for aliasing
         self.classes: dict[type, ClassRecipe] = {}  # stand-ins of classes that the captured code defined

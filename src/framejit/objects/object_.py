@@ -73,10 +73,18 @@ def kind_of(found: Any) -> type:
     return found.value.cls if type(found) is StandIn else type(found)
 
 
+_DATA_DESCRIPTORS: dict[type, bool] = {}
+
+
 def is_data_descriptor(s: Services, found: Any) -> bool:
     """Whether a class attribute goes before the instance dict."""
     kind = kind_of(found)
-    return defines(kind, "__set__") or defines(kind, "__delete__")
+    if kind.__flags__ & HEAP_TYPE:
+        return defines(kind, "__set__") or defines(kind, "__delete__")
+    known = _DATA_DESCRIPTORS.get(kind)  # such a type cannot change
+    if known is None:
+        known = _DATA_DESCRIPTORS[kind] = defines(kind, "__set__") or defines(kind, "__delete__")
+    return known
 
 
 def _overridden(overrides: dict[Any, Any], cls: type, name: str) -> Any:
@@ -106,7 +114,9 @@ def type_lookup(s: Services, cls: type, name: str) -> Any:
     found = rows.get((cls, name), rows)
     if found is not rows:
         return found
-    plain = s.trace.cache.setdefault(PLAIN_NAMES, set())
+    plain = s.trace.cache.get(PLAIN_NAMES)
+    if plain is None:
+        plain = s.trace.cache[PLAIN_NAMES] = set()
     for base in cls.__mro__:
         if id(base) not in plain:
             _look_through(s, plain, base)

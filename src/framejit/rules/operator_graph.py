@@ -126,7 +126,10 @@ class Operands:
             obj = self._plain(obj)
         elif kind is slice:
             return self._pack(self.s.wrap(obj))  # type: ignore[arg-type]
-        self.key.append((kind, obj))
+        if (kind is float or (kind is int and 0 <= obj < 128)) and takes_numbers(self.target):
+            self.key.append(("number", kind, None))  # whatever number it is, the outcome is of the same kind
+        else:
+            self.key.append((kind, obj))
         return obj
 
     def _plain(self, obj: Any) -> Any:
