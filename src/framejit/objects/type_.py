@@ -66,8 +66,9 @@ def _enum_member(s: Services, cls: type[enum.Enum], args: list[Value]) -> Value:
         found = cls(*values)
     except ValueError as error:
         return s.raise_error(ValueError, *error.args)
-    if len(cls._value2member_map_) != known:
-        raise Retrace(("made", cls.__qualname__, str(values)))
+    decision = "made", cls.__qualname__, str(values)
+    if len(cls._value2member_map_) != known and decision not in s.decisions:  # type: ignore[attr-defined]
+        raise Retrace(decision)
     return Const(found)
 
 
