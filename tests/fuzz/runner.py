@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import signal
 import sys
 import types
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -14,6 +17,7 @@ from fuzz.describe import FILE, describe, difference
 from fuzz.faults import faults
 from fuzz.modes import Plan
 
+SECONDS = 10  # for an eager call, which takes milliseconds
 
 class Result(NamedTuple):
     """What a comparison found."""
@@ -30,6 +34,26 @@ class Result(NamedTuple):
     """How many of them ended for their length."""
     failed: int = 0
     """How many guards were reported as failed."""
+
+
+class Endless(BaseException):
+    """The program does not come to its end, not even eagerly; one in some ten thousand iterates over a list that it lengthens."""
+
+
+@contextlib.contextmanager
+def patience() -> Iterator[None]:
+    """End what takes too long with `Endless`."""
+
+    def give_up(*_: Any) -> None:
+        raise Endless
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class World:
@@ -118,7 +142,8 @@ def compare(source: str, plan: Plan) -> Result:
         with framejit.config.patch(strict=True, keep_locals=plan.keep_locals), faults(plan.guards, plan.instructions) as failing:
             compiled = framejit.compile(world.names["main"], backend="eager")
             for index, variant in enumerate(plan.variants):
-                eager = eager_world.call(eager_world.names["main"], variant, index)
+                with patience():
+                    eager = eager_world.call(eager_world.names["main"], variant, index)
                 lines = world.call(compiled, variant, index)
                 if index == 0:
                     first = len(breaks) if captured else -1
@@ -129,6 +154,8 @@ def compare(source: str, plan: Plan) -> Result:
                     break
                 if plan.reset:
                     framejit.reset()
+    except Endless:
+        text = ""
     finally:
         for stop in unsubscribe:
             stop()

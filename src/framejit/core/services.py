@@ -95,7 +95,7 @@ class Services(Protocol):
     def run_code(self, code: CodeType, globals_: Ref, names: Value) -> Value:
         """Run the code of a module or an expression in these namespaces, inside the present instruction."""
 
-    def resume_generator(self, ref: Ref, sent: Value, thrown: Value | None = None) -> Value | None:
+    def resume_generator(self, ref: Ref, sent: Value, thrown: Value | None = None, past_send: bool = False) -> Value | None:
         """Advance a symbolic generator; None when it returned."""
 
     def special(self, value: Value, name: str) -> Value | None:

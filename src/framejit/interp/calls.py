@@ -191,8 +191,6 @@ def _call_function(interp: Interpreter, target: Const | Ref, args: list[Value], 
     slots.extend([NULL] * (decoded.nlocalsplus - len(slots)))
     frame = Frame(decoded, code, target, slots, parts.globals, parts.builtins)
     if code.co_flags & GENERATOR_FLAGS:
-        if code.co_flags & 0x200:
-            interp.unsupported(R.COROUTINE, target)
         return generator.new(interp, frame, code)
     return frame
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import GeneratorType
+from types import AsyncGeneratorType
 from typing import TYPE_CHECKING
 
 from framejit.core.errors import Raised
@@ -11,7 +11,7 @@ from framejit.core.value import NONE, Ref, Value
 from framejit.interp.frame import Frame
 from framejit.interp.unwind import unwind
 from framejit.objects import exception
-from framejit.objects.generator import HANDLED
+from framejit.objects.generator import HANDLED, KINDS
 from framejit.reasons import R
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 FRAME, DONE, RUNNING = ("frame",), ("done",), ("running",)
 
 
-def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = None) -> Value | None:
-    """Run the body to its next yield; None when it returned."""
+def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = None, past_send: bool = False) -> Value | None:
+    """Run the body to its next yield; None when it returned. With `past_send`, what it waited for has ended: it goes on behind that."""
     heap = interp.heap
     frame: Frame | None = heap.get(ref, FRAME)
-    kind = "generator" if ref.cls is GeneratorType else "coroutine"
+    kind = KINDS[ref.cls]
     if heap.get(ref, RUNNING):
         interp.raise_error(ValueError, f"{kind} already executing")
     if frame is None:
@@ -51,9 +51,14 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
         interp.trace.trail.put(interp.state, "handled", own)
     if frame.instr.op == "RETURN_GENERATOR":  # not started: CPython resumes behind it
         frame.index += 1
+    if past_send:
+        assert frame.code.instructions[frame.index - 2].op == "SEND"
+        frame.stack.pop()
+        frame.index = frame.code.instructions[frame.index - 2].jump
     frame.stack.append(sent)
     base, interp.base = interp.base, depth
     stopped: Value | None = None
+    stops = (StopIteration, StopAsyncIteration) if ref.cls is AsyncGeneratorType else StopIteration
     try:
         if thrown is not None:
             frame.stack.pop()
@@ -61,7 +66,7 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
             unwind(interp, thrown, depth)
         interp.run_nested(depth)
     except Raised as raised:
-        if not issubclass(interp.exception_type(raised.value), StopIteration):
+        if not issubclass(interp.exception_type(raised.value), stops):
             raise
         stopped = raised.value
     finally:
@@ -72,7 +77,7 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
         interp.trace.trail.put(interp.state, "handled", handled)
         heap.set(ref, RUNNING, False)
     if stopped is not None:
-        exception.raise_from(interp, RuntimeError, f"{kind} raised StopIteration", stopped)
+        exception.raise_from(interp, RuntimeError, f"{kind} raised {interp.exception_type(stopped).__name__}", stopped)
     if heap.get(ref, DONE):
         return None
     return interp.returned

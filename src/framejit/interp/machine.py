@@ -335,9 +335,9 @@ class Interpreter:
     def call(self, function: Value, args: Sequence[Value] = (), kwargs: dict[str, Value] | None = None) -> Value:
         return self.finish(calls.tail_call(self, function, args, kwargs))
 
-    def resume_generator(self, ref: Ref, sent: Value, thrown: Value | None = None) -> Value | None:
+    def resume_generator(self, ref: Ref, sent: Value, thrown: Value | None = None, past_send: bool = False) -> Value | None:
         """Advance a symbolic generator; None when it returned (its value is in `self.returned`)."""
-        return generators.resume(self, ref, sent, thrown)
+        return generators.resume(self, ref, sent, thrown, past_send)
 
     # -- values ---------------------------------------------------------------------------------------------------
 

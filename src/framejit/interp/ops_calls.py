@@ -14,7 +14,7 @@ from framejit.interp import calls, generators
 from framejit.interp.frame import Frame, finalizes
 from framejit.interp.machine import Interpreter
 from framejit.interp.ops import after_drop, op, raw
-from framejit.objects import exception, exception_group, generator, match, protocol
+from framejit.objects import async_generator, exception, exception_group, generator, match, protocol
 from framejit.objects.exact import type_name
 from framejit.reasons import R
 
@@ -140,9 +140,7 @@ def send(interp: Interpreter, frame: Frame, ins: Instr) -> None:
         result = generators.resume(interp, receiver, sent)  # type: ignore[arg-type]
         value = interp.returned
     else:
-        if not interp.is_same(sent, NONE):
-            interp.unsupported(R.GENERATOR_OPERATION, receiver, "send to an iterator")
-        result, value = protocol.next_or_value(interp, receiver)
+        result, value = protocol.send_or_value(interp, receiver, sent)
     if result is None:
         frame.stack[-2:] = [value]
         frame.index = ins.jump
@@ -153,7 +151,9 @@ def send(interp: Interpreter, frame: Frame, ins: Instr) -> None:
 
 @op("ASYNC_GEN_WRAP")
 def async_gen_wrap(interp: Interpreter, ins: Instr, value: Value) -> Value:
-    return interp.unsupported(R.COROUTINE, value)
+    if interp.frames[-1].generator is None:
+        interp.unsupported(R.COROUTINE, value)
+    return async_generator.wrap(value)
 
 
 # -- exceptions ---------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from framejit.core.heap import MISSING
 from framejit.core.program import EMPTY
 from framejit.core.value import NONE, Const, Ref
 from framejit.lower.materialize import DICT_FIELD, FILLERS, ITEMS, Materializer, builder
-from framejit.objects import callables, exception, frame_, function, generator, weak
+from framejit.objects import async_generator, callables, exception, frame_, function, generator, weak
 from framejit.rules import caches, context
 
 
@@ -176,6 +176,12 @@ def _token(m: Materializer, ref: Ref) -> int:
 @builder(types.FrameType)
 def _frame(m: Materializer, ref: Ref) -> int:
     raise Retrace(("break", m.heap.get(ref, frame_.STEP)))
+
+
+@builder(types.AsyncGeneratorType, *async_generator.AWAITABLES)
+def _async_generator(m: Materializer, ref: Ref) -> int:
+    of = ref if ref.cls is types.AsyncGeneratorType else m.heap.get(ref, async_generator.OF)
+    raise Retrace(("break", m.heap.get(of, generator.MADE)))
 
 
 @builder(types.GeneratorType, types.CoroutineType)

@@ -6,25 +6,27 @@ import builtins
 import types
 from typing import Any
 
-from framejit.core.errors import Raised
 from framejit.core.heap import MISSING
 from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, NULL, Const, Ref, Value, bool_const
-from framejit.objects import exception, function
+from framejit.objects import function
 from framejit.objects.model import Model, model
 from framejit.reasons import R
-from framejit.rules.registry import handler
 
 FRAME, DONE, FUNCTION, MADE = ("frame",), ("done",), ("function",), ("made",)
 RUNNING = ("running",)
+CO_COROUTINE, CO_ASYNC_GENERATOR = 0x80, 0x200
 NAMES = ("__name__", "__qualname__")
+KINDS: dict[type, str] = {types.GeneratorType: "generator", types.CoroutineType: "coroutine", types.AsyncGeneratorType: "async generator"}
 HANDLED = ("handled",)  # the exception that the body was handling at its yield, if any
 
 
 def new(s: Services, frame: Any, code: types.CodeType) -> Ref:
     """The generator that a call of a generator function gives: its frame waits behind the prologue."""
-    kind: type = types.CoroutineType if code.co_flags & 0x80 else types.GeneratorType
+    flags = code.co_flags
+    kinds = {CO_COROUTINE: types.CoroutineType, CO_ASYNC_GENERATOR: types.AsyncGeneratorType}
+    kind: type = kinds.get(flags & (CO_COROUTINE | CO_ASYNC_GENERATOR), types.GeneratorType)
     ref = s.heap.new(kind, {FRAME: frame, DONE: False, FUNCTION: frame.func, MADE: s.steps})  # type: ignore[attr-defined]
     s.trace.cache.setdefault("generators", []).append(ref)
     frame.generator = ref
@@ -76,7 +78,7 @@ def _lets_exit_through(frame: Any, place: int) -> bool:
 
 def is_symbolic(s: Services, value: Value) -> bool:
     """Whether the value is a generator of the capture."""
-    return isinstance(value, Ref) and value.cls in (types.GeneratorType, types.CoroutineType) and s.heap.get(value, DONE) is not None
+    return isinstance(value, Ref) and value.cls in KINDS and s.heap.get(value, DONE) is not None
 
 
 def awaits(s: Services, ref: Ref) -> bool:
@@ -151,83 +153,17 @@ def code_of(s: Services, body: Value) -> types.CodeType:
     return found
 
 
-def advance(s: Services, v: Value, sent: Value, thrown: Value | None = None) -> Value:
+def advance(s: Services, v: Value, sent: Value) -> Value:
     """The next item of a symbolic generator, or a StopIteration with its return value."""
     if not is_symbolic(s, v):
         return s.unsupported(R.UNKNOWN_ITERATOR, v)
     assert isinstance(v, Ref)
-    item = s.resume_generator(v, sent, thrown)
+    return finish(s, s.resume_generator(v, sent))
+
+
+def finish(s: Services, item: Value | None) -> Value:
+    """The item that a generator yielded, or a StopIteration with the value that it returned."""
     if item is None:
         value = s.returned  # type: ignore[attr-defined]
         s.raise_error(StopIteration, *([] if value is NONE or s.is_same(value, NONE) else [value]))
     return item
-
-
-@handler(types.GeneratorType.send, types.CoroutineType.send)
-def send(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    v, sent = s.force(args[0]), args[1]
-    if is_symbolic(s, v) and not s.is_same(sent, NONE):
-        frame = s.heap.get(v, FRAME)  # type: ignore[arg-type]
-        if frame is not None and frame.instr.op == "RETURN_GENERATOR":
-            kind = "generator" if v.cls is types.GeneratorType else "coroutine"
-            s.raise_error(TypeError, f"can't send non-None value to a just-started {kind}")
-    return advance(s, v, sent)
-
-
-@handler(types.GeneratorType.throw, types.CoroutineType.throw)
-def throw(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if not 2 <= len(args) <= 4:
-        return s.unsupported(R.GENERATOR_OPERATION, args[0], "arguments of throw")
-    v = s.force(args[0])
-    if not is_symbolic(s, v):
-        return s.unsupported(R.GENERATOR_OPERATION, v, "throw")
-    message = "exceptions must be classes or instances deriving from BaseException"
-    try:
-        raised = exception.instantiate(s, _thrown(s, v, args[1:]), message)
-    except Raised as error:  # what its constructor raises is thrown in its place
-        if not exception.is_exception_class(s.force(args[1])):
-            raise
-        raised = s.force(error.value)
-    return advance(s, v, NONE, exception.note_raised(s, raised, _own(s, v)))
-
-
-def _own(s: Services, v: Value) -> Value:
-    """The exception that the suspended body handles: what is thrown into it happens while that is handled."""
-    found = s.heap.get(v, HANDLED)  # type: ignore[arg-type]
-    return NONE if found is None or found is MISSING else found
-
-
-def _thrown(s: Services, v: Value, args: list[Value]) -> Value:
-    """The exception that the older form `throw(class, value, traceback)` means."""
-    kind, value, trace = (s.force(arg) for arg in (*args, NONE, NONE)[:3])
-    if trace.cls is not type(None) and not (isinstance(trace, Ref) and s.heap.get(trace, ("of",)) is value):
-        return s.unsupported(R.GENERATOR_OPERATION, v, "throw with another traceback")
-    if not (isinstance(kind, Const) and issubclass(type(kind.obj), type)):
-        return kind if value.cls is type(None) else s.raise_error(TypeError, "instance exception may not have a separate value")
-    if issubclass(value.cls, kind.obj):
-        return value
-    arguments = [] if value.cls is type(None) else s.unpack(value) if value.cls is tuple else [value]
-    return s.call(kind, arguments)
-
-
-@handler(types.GeneratorType.close, types.CoroutineType.close)
-def close(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    v = s.force(args[0])
-    if not is_symbolic(s, v):
-        return s.unsupported(R.GENERATOR_OPERATION, v, "close")
-    assert isinstance(v, Ref)
-    frame = s.heap.get(v, FRAME)
-    if frame is None or frame.instr.op == "RETURN_GENERATOR":
-        s.heap.set(v, FRAME, None)
-        s.heap.set(v, DONE, True)
-        return NONE
-    raised = exception.note_raised(s, s.force(s.call(Const(GeneratorExit))), _own(s, v))
-    try:
-        item = s.resume_generator(v, NONE, raised)
-    except Raised as error:
-        if not issubclass(s.exception_type(error.value), (GeneratorExit, StopIteration)):
-            raise
-        return NONE
-    if item is not None:
-        s.raise_error(RuntimeError, f"{'generator' if v.cls is types.GeneratorType else 'coroutine'} ignored GeneratorExit")
-    return NONE

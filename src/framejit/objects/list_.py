@@ -158,8 +158,6 @@ class ListModel(ExactModel):
         if symbol.removesuffix("=") == "*":
             sized, times = (right, left) if reflected else (left, right)
             repeated = sequence.repeat(s, items(s, sized), times)
-            if repeated is None and not reflected:
-                sequence.cannot_repeat(s, s.force(times))
             return None if repeated is None else new_list(s, repeated)
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 import types
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -140,6 +141,10 @@ def mapping_items(s: Services, mapping: Value) -> Iterator[tuple[Value, Value]]:
 
 # -- operators --------------------------------------------------------------------------------------------------------
 
+SEQUENCES = (list, tuple, str, bytes, deque)
+REPEATS = ("__mul__", "__rmul__")
+NOT_SEQUENCES = (bool, int, float, complex, type(None), type(NotImplemented), type(Ellipsis))
+SEQUENCE_OPERATORS = frozenset({"+", "+=", "*", "*="})
 SWAPPED = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
 
 
@@ -154,7 +159,40 @@ def _operate(s: Services, symbol: str, left: Value, right: Value, reflected: boo
     if slot is not None:
         result = s.force(s.call(slot, [other]))
         return None if is_not_implemented(result) else result
+    if symbol in SEQUENCE_OPERATORS and issubclass(asked.cls, SEQUENCES) and not (symbol[0] == "+" and defines(asked.cls, "__radd__")):
+        return _sequence_as_number(s, symbol, left, right, reflected, name)
     return model_of(asked.cls).binary(s, symbol, left, right, reflected)
+
+
+def _sequence_as_number(s: Services, symbol: str, left: Value, right: Value, reflected: bool, name: str) -> Value | None:
+    """Built-in sequences answer when both operands have been asked as numbers, but subclasses pass some names on to the C method at once."""
+    asked, other = (right, left) if reflected else (left, right)
+    if not asked.cls.__flags__ & HEAP_TYPE or not (name == "__iadd__" or (name in REPEATS and _overrides_any(s, asked, REPEATS))):
+        return None
+    found = model_of(asked.cls).binary(s, symbol, left, right, reflected)
+    if found is None and name in REPEATS:
+        return type_error(s, f"'{_name(other)}' object cannot be interpreted as an integer")
+    return found
+
+
+def _as_sequences(s: Services, symbol: str, left: Value, right: Value) -> Value | None:
+    """What `+` and `*` mean to built-in sequences, None if there is none."""
+    if symbol[0] == "+":
+        is_one = issubclass(left.cls, SEQUENCES) and not _overrides_any(s, left, ("__add__",))
+        return model_of(left.cls).binary(s, symbol, left, right, False) if is_one else None
+    for sized, times in ((left, right), (right, left)):
+        in_place = symbol == "*=" and sized is left
+        names = ("__imul__",) if in_place and issubclass(sized.cls, (list, deque)) else REPEATS
+        if issubclass(sized.cls, SEQUENCES) and not _overrides_any(s, sized, names):
+            found = model_of(sized.cls).binary(s, symbol if in_place else "*", left, right, sized is not left)
+            return type_error(s, f"can't multiply sequence by non-int of type '{_name(times)}'") if found is None else found
+        if in_place and (left.cls.__flags__ & HEAP_TYPE or left.cls not in NOT_SEQUENCES):
+            return None  # a type with any sequence method does not leave it to the other operand
+    return None
+
+
+def _overrides_any(s: Services, value: Value, names: Sequence[str]) -> bool:
+    return any(user_slot(s, value, name) is not None for name in names)
 
 
 def binary(s: Services, symbol: str, left: Value, right: Value) -> Value:
@@ -175,6 +213,10 @@ def binary(s: Services, symbol: str, left: Value, right: Value) -> Value:
         return result
     if not right_first and (right.cls is not left.cls):
         result = _operate(s, operator, left, right, True, f"__r{name}__")
+        if result is not None:
+            return result
+    if symbol in SEQUENCE_OPERATORS:
+        result = _as_sequences(s, symbol, left, right)
         if result is not None:
             return result
     shown = "** or pow()" if operator == "**" else operator
@@ -444,10 +486,12 @@ def next_(s: Services, iterator: Value) -> Value:
     return model_of(value.cls).next(s, value)
 
 
-def next_or_value(s: Services, iterator: Value) -> tuple[Value | None, Value]:
-    """The next item, or None and the value of the StopIteration."""
+def send_or_value(s: Services, iterator: Value, sent: Value) -> tuple[Value | None, Value]:
+    """The next item, or None and the value of the StopIteration; what is not None is sent by a method."""
     try:
-        return next_(s, iterator), NONE
+        if s.is_same(sent, NONE):
+            return next_(s, iterator), NONE
+        return s.call(s.getattr(iterator, "send"), [sent]), NONE
     except Raised as raised:
         if not issubclass(s.exception_type(raised.value), StopIteration):
             raise

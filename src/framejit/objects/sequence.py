@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import FunctionType
 from typing import Any
 
 from framejit.core.services import Services
@@ -83,24 +82,23 @@ def compare_live(s: Services, symbol: str, left: Callable[[], Items], right: Cal
     return s.compare(symbol, one[place], other[place])
 
 
-def repeat(s: Services, items: Items, times: Value) -> Items | None:
-    """`items * times`; None where `times` is not an integer."""
-    times = s.force(times)
-    if not (isinstance(times.cls, type) and issubclass(times.cls, int)) and s.special(times, "__index__") is None:
+def repeat(s: Services, items: Items, count: Value) -> Items | None:
+    """`items * count`; None where `count` is not an integer."""
+    found = times(s, count)
+    return None if found is None else items * found.obj
+
+
+def times(s: Services, count: Value) -> Const | None:
+    """How often a sequence is repeated; None where `count` is not an integer."""
+    count = s.force(count)
+    if not issubclass(count.cls, int) and s.special(count, "__index__") is None:
         return None
-    return items * index(s, times)
+    return Const(index(s, count))
 
 
 def cannot_concatenate(s: Services, kind: str, other: Value) -> None:
-    """Raise CPython's TypeError, unless the other operand may know what to do."""
-    if not isinstance(s.type_lookup(other.cls, "__radd__"), FunctionType):
-        s.raise_error(TypeError, f'can only concatenate {kind} (not "{type_name(other.cls)}") to {kind}')
-
-
-def cannot_repeat(s: Services, other: Value) -> None:
-    """Raise CPython's TypeError, unless the other operand may know what to do."""
-    if not isinstance(s.type_lookup(other.cls, "__rmul__"), FunctionType):
-        s.raise_error(TypeError, f"can't multiply sequence by non-int of type '{type_name(other.cls)}'")
+    """Raise CPython's TypeError."""
+    s.raise_error(TypeError, f'can only concatenate {kind} (not "{type_name(other.cls)}") to {kind}')
 
 
 class Ordered:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from _string import formatter_field_name_split, formatter_parser  # type: ignore[import-not-found]
 from collections.abc import Iterator
-from types import FunctionType
 from typing import Any
 
 from framejit.core.services import Services
@@ -49,14 +48,14 @@ class StringModel(ConstantModel):
         if symbol.removesuffix("=") not in ("+", "*", "%"):
             return None
         right = s.force(right)
-        if symbol[0] == "+" and not reflected and not issubclass(right.cls, (str, bytes)):
+        if symbol[0] == "+" and not issubclass(right.cls, str if issubclass(left.cls, str) else bytes):
             if issubclass(left.cls, str):
                 sequence.cannot_concatenate(s, "str", right)
-            elif not isinstance(s.type_lookup(right.cls, "__radd__"), FunctionType):
-                s.raise_error(TypeError, f"can't concat {type_name(right.cls)} to bytes")
-            return None
-        if symbol.removesuffix("=") == "*" and issubclass(right.cls, int):
-            right = Const(constant(s, right))
+            s.raise_error(TypeError, f"can't concat {type_name(right.cls)} to bytes")
+        if symbol.removesuffix("=") == "*":
+            sized, times = (right, left) if reflected else (left, right)
+            count = sequence.times(s, times)
+            return None if count is None else fold.binary(s, "*", unwrap(s, sized), count)
         return fold.binary(s, symbol, unwrap(s, left), unwrap(s, right))
 
 

@@ -102,8 +102,6 @@ class TupleModel(ExactModel):
         if symbol == "*":
             sized, times = (right, left) if reflected else (left, right)
             repeated = sequence.repeat(s, items(s, sized), times)
-            if repeated is None and not reflected:
-                sequence.cannot_repeat(s, s.force(times))
             if repeated is not None and sized.cls is tuple and (not repeated or len(repeated) == len(items(s, sized))):
                 return sized if repeated or not items(s, sized) else Const(())
             return None if repeated is None else Pack(tuple, repeated)
