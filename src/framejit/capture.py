@@ -61,6 +61,7 @@ for _package in (interp, objects, rules):  # their modules are imported for the 
         importlib.import_module(_module.name)
 MODE_NATIVE, MODE_OFF = 1, 2
 RETRACES = 32  # how often one capture may start over
+LATER = 50_000  # objects made before the collector runs beside a capture
 IDLE_REGIONS = 24  # so many regions without an operator, and none with, mean that the code computes no tensors
 
 
@@ -259,15 +260,33 @@ def _preserved() -> Iterator[None]:
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """No garbage collection: a capture makes many objects that live as long as it does."""
+def _uncollected() -> Iterator[bool]:
+    """No garbage collection: a capture makes many objects that live as long as it does; whether there was one."""
     enabled = gc.isenabled()
     gc.disable()
     try:
-        yield
+        yield enabled
     finally:
         if enabled:
             gc.enable()
+
+
+@contextmanager
+def _collected(enabled: bool) -> Iterator[None]:
+    """Collection inside of that, but not at once: a small backend is done before the objects of the capture have been gone through."""
+    before = gc.get_threshold()
+    raised = (gc.get_count()[0] + LATER, *before[1:])
+    if not enabled or not before[0]:
+        yield
+        return
+    gc.set_threshold(*raised)
+    gc.enable()
+    try:
+        yield
+    finally:
+        gc.disable()
+        if gc.get_threshold() == raised:
+            gc.set_threshold(*before)
 
 
 class Attempt:
@@ -347,7 +366,8 @@ class Attempt:
         decisions: frozenset[Any] = frozenset()
         for _ in range(RETRACES):
             try:
-                return self._once(decisions)
+                with _uncollected() as collector:
+                    return self._once(decisions, collector)
             except (Retrace, RecursionError) as again:
                 decision = again.decision if isinstance(again, Retrace) else ("cut", self._earlier(decisions, again))
                 if decision in decisions:
@@ -365,7 +385,7 @@ class Attempt:
             raise error
         return step
 
-    def _once(self, decisions: frozenset[Any]) -> bool:
+    def _once(self, decisions: frozenset[Any], collector: bool) -> bool:
         view = self.view
         handled = view.handled
         interpreter = Interpreter(Start(
@@ -373,25 +393,23 @@ class Attempt:
             None if len(self.record.alive(self.pc, self.key)) >= CALLER_VARIANTS else waiting(view),
         ))  # fmt: skip
         try:
-            return self._region(interpreter)
+            return self._region(interpreter, collector)
         finally:
             classes.forget(interpreter.trace.cache.get("stand_ins", []))
             interpreter.trace.close()
 
-    def _region(self, interpreter: Interpreter) -> bool:
+    def _region(self, interpreter: Interpreter, collector: bool) -> bool:
         began = time.perf_counter()
         self.backend_seconds = 0.0
-        with _uncollected():
-            leave = interpreter.run()
+        leave = interpreter.run()
         self.steps = interpreter.steps
         trace = interpreter.trace
         if leave.kind is not ExitKind.RETURN and not self._goes_on(leave, trace):
             return False
         trace.guard(None, "TORCH_STATE", self.torch_state)
         lowering = Lowering(trace, leave, self.code, self.pc, config.keep_locals)
-        graph, flags = self._compile(lowering, trace) if lowering.close_graph() else (None, 0)
-        with _uncollected():
-            lowered = lowering.finish(graph, flags)
+        graph, flags = self._compile(lowering, trace, collector) if lowering.close_graph() else (None, 0)
+        lowered = lowering.finish(graph, flags)
         _C.install(self.code, self.pc, self.key, lowered.program)
         self.record.regions.append(Region(self.pc, self.key, lowered.program, lowered.notes))
         if wanted(CaptureEnd):
@@ -426,7 +444,7 @@ class Attempt:
             return False
         return True
 
-    def _compile(self, lowering: Lowering, trace: Trace) -> tuple[Any, int]:
+    def _compile(self, lowering: Lowering, trace: Trace, collector: bool) -> tuple[Any, int]:
         """Hand the graph to the backend; facts that it found become guards."""
         module = torch.fx.GraphModule({}, trace.graph)
         inputs = [entry.example for entry in lowering.inputs]
@@ -441,7 +459,8 @@ class Attempt:
                 lowering.add_guards([Guard(None, "NO_OVERLAP", (len(changed), tuple(dict.fromkeys([*changed, *paths]))))])
         began = time.perf_counter()
         try:
-            compiled = compile_graph(options, module, inputs, self.id, trace.fake_mode)
+            with _collected(collector):
+                compiled = compile_graph(options, module, inputs, self.id, trace.fake_mode)
         except BackendError as error:
             if options.fullgraph or not _is_untraceable(error.__cause__):
                 raise
