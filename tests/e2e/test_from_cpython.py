@@ -6,6 +6,7 @@ import abc
 import functools
 import _thread
 import collections
+import enum
 import gc
 import math
 import operator
@@ -453,3 +454,51 @@ def test_comparisons_of_aliases(x):
     one, two = list[int], dict[str, list[int]]
     same = [one == list[int], one != list[int], one == list[str], one == two, two == dict[str, list[int]], one == 3]
     return x + 1, same, (int | str) == (str | int), (int | str) != (int | None), one == (int | str)
+
+
+class Weak:
+    __slots__ = ("value", "__weakref__")
+
+
+@check()
+def test_the_first_weak_reference(x):
+    one, two = Weak(), Weak()
+    reference = weakref.ref(one)
+    return x + 1, one.__weakref__ is reference, two.__weakref__
+
+
+@check(*[lambda number=number: (torch.ones(2), [number], number) for number in range(3, 8)], graphs=None, breaks=0)
+def test_small_numbers_are_one_object(x, numbers, number):
+    table = {0: number}
+    return x + 1, table[0] is number, numbers[0] is 4, number is None, number is 3.0  # noqa: F632
+
+
+@check()
+def test_formats_of_dicts(x):
+    table = {"a": 1, "b": x.shape[0]}
+    return x + 1, "%(a)s %(b)d" % table, "%s" % {"a": 1}, "%%" % table, "%(a)s%%" % {"a": Shown()}  # noqa: F507
+
+
+@check()
+def test_a_class_that_makes_objects_of_another(x):
+    class Made(typing.Protocol):
+        pass
+
+    class Maker(Made):
+        def __new__(cls):
+            return [1]
+
+        def __init__(self):
+            raise AssertionError
+
+    return x + 1, Maker()
+
+
+class Bits(enum.IntFlag):
+    ONE = 1
+    TWO = 2
+
+
+@check(*[lambda number=number: (torch.ones(2), number) for number in range(1, 6)], graphs=None, breaks=0)
+def test_flags_of_changing_numbers(x, number):
+    return x + 1, Bits.ONE & number, Bits.TWO | number

@@ -283,7 +283,7 @@ class Materializer:
             return self.call(owner.__new__, self.const(ref.cls))
         if plain is None:
             return self.new("NEW", self.const(ref.cls))
-        if type(plain.obj) in dates.KINDS:
+        if isinstance(plain, Const) and type(plain.obj) in dates.KINDS:
             return self.call(dates.remade, self.const(ref.cls), self.value(plain))
         base = next(base for base in ref.cls.__mro__ if base in FOLDABLE)  # of a subclass of int, float, str ...
         return self.call(base.__new__, self.const(ref.cls), self.value(plain))

@@ -21,7 +21,7 @@ from framejit.objects.model import Model, model, model_of
 from framejit.reasons import R
 
 HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8
-DICT_FIELD = ("dict",)
+DICT_FIELD, REFERENT = ("dict",), ("referent",)  # the second of a weak reference
 ITEMS = Heap.ITEMS
 PLAIN = (int, float, str, bytes, bool, complex, types.NoneType, types.EllipsisType, types.NotImplementedType)
 CLASS_METHODS = (classmethod, types.ClassMethodDescriptorType)
@@ -371,10 +371,19 @@ def _read_slot(s: Services, v: Ref, name: str, found: Any) -> Value:
     return item
 
 
+def _first_reference(s: Services, v: Ref) -> Value:
+    """`__weakref__` of an object born in the capture: the reference that all share, or None where there is none at all."""
+    plain = s.trace.cache.get((REFERENT, v))
+    found = [ref for ref, table in s.heap.fields.items() if table.get(REFERENT) is v and ref is not plain]
+    if found:
+        return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, "__weakref__")
+    return NONE if plain is None else plain
+
+
 def _read_getset(s: Services, v: Value, name: str) -> Value:
     """An attribute computed by C code: read from the real object, guarded by what was read."""
-    if name == "__weakref__" and isinstance(v, Ref) and v.virtual and not s.trace.cache.get("weak"):
-        return NONE
+    if name == "__weakref__" and isinstance(v, Ref) and v.virtual:
+        return _first_reference(s, v)
     path = path_of(s, v) if not isinstance(v, Pack) or v.path is not None else None
     if isinstance(v, Const) and v.path is None and issubclass(type(v.obj), PLAIN):
         return s.wrap(getattr(v.obj, name))

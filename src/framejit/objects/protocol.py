@@ -364,6 +364,9 @@ def is_same(s: Services, left: Value, right: Value) -> bool:
         return _same_pack(s, left, right)
     if isinstance(left, Number) and isinstance(right, Number):
         s.unsupported(R.OPAQUE_OPERATION, left, "identity of numbers")
+    for number, value in ((left, right), (right, left)):
+        if isinstance(number, Number) and isinstance(value, Const) and value.cls is number.cls:
+            return _is_number(s, number, value.obj)
     if _is_empty_tuple(left) and _is_empty_tuple(right):
         return True
     for constant, value in ((left, right), (right, left)):
@@ -377,6 +380,13 @@ def is_same(s: Services, left: Value, right: Value) -> bool:
     same = one is other
     s.guard(path, "SAME" if same else "NOT_SAME", other_path)
     return same
+
+
+def _is_number(s: Services, number: Number, obj: Any) -> bool:
+    """Of bools and small ints there is just one object."""
+    if number.cls is bool or (number.cls is int and -6 < obj < 257):
+        return bool(s.constant(number) == obj)
+    return s.unsupported(R.OPAQUE_OPERATION, number, "identity of numbers")
 
 
 def _is_constant(s: Services, value: Ref, obj: Any) -> bool:

@@ -69,10 +69,12 @@ def percent(s: Services, left: Value, right: Value) -> Value | None:
     if s.is_constant(right):
         return run(s, type(text).__mod__, text, s.constant(right))
     specs = [found for found in SPEC.finditer(text) if found["kind"] != "%"] if isinstance(text, str) else []
+    if isinstance(right, Ref) and right.cls is dict and not (specs and all(spec["key"] is not None for spec in specs)):
+        return run(s, type(text).__mod__, text, snapshot(s, right))
     stars = any("*" in (spec["width"], spec["precision"]) for spec in specs)
     if not isinstance(text, str) or stars or not all(spec["kind"] in "sradiuoxXeEfFgGc" for spec in specs):
         return s.unsupported(R.OPAQUE_OPERATION, right, "printf-style formatting")
-    if isinstance(right, Ref) and right.cls is dict and all(spec["key"] is not None for spec in specs):
+    if isinstance(right, Ref) and right.cls is dict:
         table = dict_.full(s, right)
         used = {spec["key"]: [other["kind"] for other in specs if other["key"] == spec["key"]] for spec in specs}
         return run(s, str.__mod__, text, {key: _written(s, table[key][1], kinds) for key, kinds in used.items() if key in table})

@@ -45,11 +45,11 @@ def call_class(s: Services, target: Const, args: list[Value], kwargs: dict[str, 
         new = new.__func__
     if issubclass(cls, type) and new is type.__new__:
         instance = s.force(s.call(Const(new), [target, *args], kwargs))
-        if not issubclass(instance.cls, cls):
+        if cls not in instance.cls.__mro__:
             return instance
     elif not isinstance(new, types.BuiltinFunctionType):
         instance = s.force(s.call(stood_for(s, new), [target, *args], kwargs))
-        if not isinstance(instance, (Ref, Pack, Const)) or not issubclass(instance.cls, cls):
+        if not isinstance(instance, (Ref, Pack, Const)) or cls not in instance.cls.__mro__:
             return instance
     else:  # a class calls the function of its base in C, whatever other one it holds
         of_base = _in_c(cls).__new__
