@@ -46,7 +46,9 @@ class TypeModel(Model):
 
     def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
         if symbol == "|" and s.is_constant(left) and s.is_constant(right):
-            return Const(s.constant(left) | s.constant(right))
+            one, other = s.constant(left), s.constant(right)
+            union = type.__ror__(other, one) if reflected else type.__or__(one, other)
+            return None if union is NotImplemented else Const(union)
         return None
 
     def iter(self, s: Services, v: Value) -> Value:

@@ -74,7 +74,7 @@ def binary(s: Services, symbol: str, left: Value, right: Value) -> Value | None:
     assert isinstance(left, Const) and isinstance(right, Const)
     symbol = symbol.removesuffix("=")
     _check_size(s, symbol, left.obj, right.obj)
-    return run(s, OPERATORS[symbol], left.obj, right.obj)
+    return _unless_refused(s, OPERATORS[symbol], left.obj, right.obj)
 
 
 def compare(s: Services, symbol: str, left: Value, right: Value) -> Value | None:
@@ -82,7 +82,30 @@ def compare(s: Services, symbol: str, left: Value, right: Value) -> Value | None
     if not _both_fold(left, right):
         return None
     assert isinstance(left, Const) and isinstance(right, Const)
-    return run(s, COMPARISONS[symbol], left.obj, right.obj)
+    return _unless_refused(s, COMPARISONS[symbol], left.obj, right.obj)
+
+
+REFLECTED = {"lt": "__gt__", "le": "__ge__", "eq": "__eq__", "ne": "__ne__", "gt": "__lt__", "ge": "__le__"}
+
+
+def _unless_refused(s: Services, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Value | None:
+    """The result of an operator, None where neither operand's type knows it: the error names the types that the program has."""
+    name = function.__name__.strip("_")
+    for one, method, other in ((left, f"__{name}__", right), (right, REFLECTED.get(name, f"__r{name}__"), left)):
+        slot = next((vars(cls)[method] for cls in type(one).__mro__ if method in vars(cls)), _refuse)
+        try:
+            found = slot(one, other)
+        except MemoryError:
+            return s.unsupported(R.OPAQUE_OPERATION, None, "a very large result")
+        except Exception as error:  # noqa: BLE001 - whatever the operator raises, the program raises
+            return s.raise_error(type(error), *error.args)
+        if found is not NotImplemented:
+            return s.wrap(found)
+    return None
+
+
+def _refuse(one: Any, other: Any) -> Any:
+    return NotImplemented
 
 
 def _check_size(s: Services, symbol: str, left: Any, right: Any) -> None:

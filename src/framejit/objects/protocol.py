@@ -143,7 +143,6 @@ def mapping_items(s: Services, mapping: Value) -> Iterator[tuple[Value, Value]]:
 
 SEQUENCES = (list, tuple, str, bytes, deque)
 REPEATS = ("__mul__", "__rmul__")
-NOT_SEQUENCES = (bool, int, float, complex, type(None), type(NotImplemented), type(Ellipsis))
 SEQUENCE_OPERATORS = frozenset({"+", "+=", "*", "*="})
 SWAPPED = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
 
@@ -165,7 +164,7 @@ def _operate(s: Services, symbol: str, left: Value, right: Value, reflected: boo
 
 
 def _sequence_as_number(s: Services, symbol: str, left: Value, right: Value, reflected: bool, name: str) -> Value | None:
-    """Built-in sequences answer when both operands have been asked as numbers, but subclasses pass some names on to the C method at once."""
+    """Built-in sequences wait until both operands were asked as numbers, but subclasses pass some names on to C at once."""
     asked, other = (right, left) if reflected else (left, right)
     if not asked.cls.__flags__ & HEAP_TYPE or not (name == "__iadd__" or (name in REPEATS and _overrides_any(s, asked, REPEATS))):
         return None
@@ -186,7 +185,7 @@ def _as_sequences(s: Services, symbol: str, left: Value, right: Value) -> Value 
         if issubclass(sized.cls, SEQUENCES) and not _overrides_any(s, sized, names):
             found = model_of(sized.cls).binary(s, symbol if in_place else "*", left, right, sized is not left)
             return type_error(s, f"can't multiply sequence by non-int of type '{_name(times)}'") if found is None else found
-        if in_place and (left.cls.__flags__ & HEAP_TYPE or left.cls not in NOT_SEQUENCES):
+        if in_place and (left.cls.__flags__ & HEAP_TYPE or defines(left.cls, "__len__")):
             return None  # a type with any sequence method does not leave it to the other operand
     return None
 
@@ -347,7 +346,12 @@ def contains(s: Services, container: Value, item: Value) -> Value:
         answer = model_of(value.cls).contains(s, value, item)
         if answer is not None:
             return answer
-    iterator = s.iter(value)
+    try:
+        iterator = s.iter(value)
+    except Raised as raised:
+        if not issubclass(s.exception_type(raised.value), TypeError):
+            raise
+        return type_error(s, f"argument of type '{_name(value)}' is not iterable")
     while (candidate := next_or_none(s, iterator)) is not None:
         if same_or_equal(s, candidate, item):
             return TRUE

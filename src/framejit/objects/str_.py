@@ -32,6 +32,9 @@ class StringModel(ConstantModel):
         return run(s, type(text := constant(s, v)).__getitem__, text, s.constant(key))
 
     def contains(self, s: Services, v: Value, item: Value) -> Value | None:
+        item = s.force(item)
+        if issubclass(v.cls, str) and not issubclass(item.cls, str):
+            return s.raise_error(TypeError, f"'in <string>' requires string as left operand, not {type_name(item.cls)}")
         return run(s, type(text := constant(s, v)).__contains__, text, constant(s, item))
 
     def iter(self, s: Services, v: Value) -> Value:
@@ -45,13 +48,13 @@ class StringModel(ConstantModel):
     def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
         if symbol in ("%", "%=") and not reflected:
             return percent(s, left, right)
-        if symbol.removesuffix("=") not in ("+", "*", "%"):
+        if symbol.removesuffix("=") not in ("+", "*"):
             return None
         right = s.force(right)
         if symbol[0] == "+" and not issubclass(right.cls, str if issubclass(left.cls, str) else bytes):
             if issubclass(left.cls, str):
                 sequence.cannot_concatenate(s, "str", right)
-            s.raise_error(TypeError, f"can't concat {type_name(right.cls)} to bytes")
+            s.raise_error(TypeError, f"can't concat {type_name(right.cls)} to {type_name(left.cls)}")
         if symbol.removesuffix("=") == "*":
             sized, times = (right, left) if reflected else (left, right)
             count = sequence.times(s, times)

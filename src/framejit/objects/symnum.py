@@ -12,6 +12,7 @@ from framejit.reasons import R
 
 # Their result's type, or whether they raise, hangs on the right operand's value.
 DIVISIONS = frozenset({"/", "//", "%"})
+INTEGERS = frozenset({"&", "|", "^", "<<", ">>"})
 POWERS = frozenset({"**", "<<", ">>"})
 
 
@@ -19,7 +20,9 @@ def binary(s: Services, symbol: str, left: Value, right: Value) -> Value | None:
     """`left symbol right` on numbers of which one is no constant; None where Python says NotImplemented."""
     if isinstance(left, Node) or isinstance(right, Node):
         return _in_graph(s, fold.OPERATORS[symbol], left, right)
-    unsafe = symbol not in BINARY_OPERATORS or symbol == "[]" or (symbol in POWERS and not _safe_power(left, right))
+    if symbol not in BINARY_OPERATORS or (symbol in INTEGERS and not (issubclass(left.cls, int) and issubclass(right.cls, int))):
+        return None
+    unsafe = symbol == "[]" or (symbol in POWERS and not _safe_power(left, right))
     if _is_foreign(left) or _is_foreign(right) or unsafe:
         return fold.binary(s, symbol, s.wrap(s.constant(left)), s.wrap(s.constant(right)))
     a, b = _hint(left), _hint(right)

@@ -237,6 +237,7 @@ def round_(s: Services, v: Value, digits: Value | None) -> Value:
 @handler(divmod)
 @positional(2)
 def divmod_(s: Services, left: Value, right: Value) -> Value:
+    given = [type_name(s.force(operand).cls) for operand in (left, right)]
     left, right = unwrap_unless(s, left, "__divmod__"), unwrap_unless(s, right, "__rdivmod__")
     if isinstance(left, Const) and isinstance(right, Const) and {type(left.obj), type(right.obj)} <= {int, float, bool}:
         return run(s, divmod, left.obj, right.obj)
@@ -246,7 +247,7 @@ def divmod_(s: Services, left: Value, right: Value) -> Value:
         method = user_slot(s, one, name)
         if method is not None and not _is_not_implemented(found := s.force(s.call(method, [other]))):
             return found
-    return s.raise_error(TypeError, f"unsupported operand type(s) for divmod(): '{type_name(left.cls)}' and '{type_name(right.cls)}'")
+    return s.raise_error(TypeError, f"unsupported operand type(s) for divmod(): '{given[0]}' and '{given[1]}'")
 
 
 def _is_not_implemented(v: Value) -> bool:
