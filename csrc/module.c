@@ -45,8 +45,24 @@ static PyObject *stats(PyObject *self, PyObject *unused) {
         s->throws, "replays", s->replays);
 }
 
+/* Where a set is iterated next to what depends on which slots of its table are taken, by members or by what was removed. */
+static PyObject *set_slots(PyObject *Py_UNUSED(module), PyObject *set) {
+    if (!PyAnySet_Check(set)) {
+        PyErr_Format(PyExc_TypeError, "set_slots() takes a set or frozenset, not %.100s", Py_TYPE(set)->tp_name);
+        return NULL;
+    }
+    PySetObject *real = (PySetObject *)set;
+    PyObject *found = PyBytes_FromStringAndSize(NULL, real->mask + 1);
+    if (!found) return NULL;
+    char *slots = PyBytes_AS_STRING(found);
+    for (Py_ssize_t i = 0; i <= real->mask; i++) slots[i] = !real->table[i].key ? '.' : real->table[i].hash == -1 ? 'x' : 'o';
+    return found;
+}
+
 static PyMethodDef methods[] = {
     {"hook_enabled", hook_enabled, METH_O, "hook_enabled(flag) -> previous: look at frames of this thread or not."},
+    {"set_slots", set_slots, METH_O,
+     "set_slots(set) -> bytes: '.' for each free slot of its table, 'o' for a member, 'x' for a removed one."},
     {"stats", stats, METH_NOARGS, "stats() -> dict of counters."},
     {"enter", (PyCFunction)(void (*)(void))fj_enter, METH_VARARGS | METH_KEYWORDS,
      "enter(func, pc, slots, handled=None, raise_=None, locals=None): run a frame from pc on; of a generator function "

@@ -110,3 +110,31 @@ def test_a_member_replaced_by_an_equal_one(x, s):
 def test_frozensets_in_the_code_are_the_codes(x):
     f = {"a", "b", "c"}
     return x + 1, "b" in {"a", "b", "z"}, f, list(f)
+
+
+def test_what_was_removed_before_the_call_still_counts():
+    """A removed member keeps its slot in the table of a set, so that what comes later lies elsewhere than in a copy."""
+
+    def program(x, s, new):
+        s.update(new)
+        return x + 1, list(s), list(s | {5, 13}), list(s.copy())
+
+    numbers = [0, 8, 16, 24, 1, 9, 17, 2, 10, 3, 11, 32, 64]
+    for seed in range(60):
+        chosen = random.Random(seed)
+        first, gone, new = chosen.sample(numbers, 4), chosen.randrange(1, 3), chosen.sample(numbers, 3)
+        compiled = framejit.compile(program, backend="eager")
+        seen = []
+        for run in (program, compiled, compiled):
+            s = set()
+            for number in first:
+                s.add(number)
+            for number in first[:gone]:
+                s.discard(number)
+            seen.append((run(X, s, new)[1:], list(s)))
+        assert seen[1:] == [seen[0], seen[0]], (first, gone, new)
+
+
+def test_only_sets_have_slots():
+    with pytest.raises(TypeError, match="set or frozenset, not list"):
+        framejit._C.set_slots([])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
+from framejit import _C
 from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import Pack, Value
@@ -104,9 +105,9 @@ def frozen(s: Services, cls: type, entries: Members, path: Path | None = None) -
 
 
 def layout(real: Any) -> tuple[Any, ...]:
-    """What can be seen of how a real set is laid out: the size of its table and the order of its members."""
+    """How a real set is laid out, which decides where new members come to lie: the slots of its table, and its members in order."""
     kind = set if issubclass(type(real), set) else frozenset
-    return (kind.__sizeof__(real), *kind.__iter__(real))
+    return (_C.set_slots(real), *kind.__iter__(real))
 
 
 def trusted(key: Any) -> bool:
