@@ -8,7 +8,7 @@ import traceback
 
 import pytest
 import torch
-from support import Counter, same
+from support import Counter, check, same
 
 import framejit
 
@@ -201,3 +201,16 @@ def test_final_locals_are_seen_in_the_frame_of_a_traceback():
         frames.clear()
         target(X)
         assert frames[0].f_locals["text"] == "last" and torch.equal(frames[0].f_locals["y"], X + 1) and "error" not in frames[0].f_locals
+
+
+@check(lambda: (torch.ones(4, requires_grad=True),), breaks=3)
+def test_what_raises_behind_a_change_that_autograd_notes(w):
+    """The change cannot be undone to run the frame again, so the operator that may raise is done by itself."""
+    base, seen = w * 1, []
+    framejit.graph_break()
+    base *= 2
+    try:
+        base[1:3] = base.detach()[:2]
+    except RuntimeError as error:
+        seen.append(str(error))
+    return seen, base.detach()

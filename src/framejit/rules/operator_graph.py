@@ -243,6 +243,8 @@ def operator(
     return _append(s, op, target, fx_args, fx_kwargs, operands.nodes, outcome)
 
 
+FINAL = "changes for good"  # in the flags of the trace: a run that raises cannot be done again
+
 # -- the graph's side ---------------------------------------------------------------------------------------------------
 
 
@@ -256,6 +258,8 @@ def _append(
         if type(result) is Literal and result.obj is not None:
             return s.wrap(result.obj)
     trace = s.trace
+    if trace.flags.get(FINAL) and any(frame.instr.handler >= 0 for frame in s.frames):  # type: ignore[attr-defined]
+        s.unsupported(R.UNSUPPORTED_OPERATOR, target, "it may raise behind a change that cannot be undone, and that is handled here")
     example = result.fake if type(result) is Fresh else None
     node = trace.node(op, target, args, kwargs, example, s.where())  # type: ignore[attr-defined]
     if outcome.random:
@@ -338,10 +342,19 @@ def _mutate(trace: Trace, nodes: list[Node], mutated: tuple[tuple[int, Any, int]
         if root.op == "placeholder":
             root.meta["mutated"] = True
             trace.flag("mutates_inputs")
+            if _is_recorded(trace, root, value if fake is None else fake):
+                trace.flag(FINAL)
         if fake is not None:
             if "storage" in value.node.meta:  # views of it change along
                 raise Retrace("unshared_fakes")
             _replace(trace, value, fake, meta)
+
+
+def _is_recorded(trace: Trace, root: torch.fx.Node, changed: Any) -> bool:
+    """Whether autograd has noted the change of an input, so that its old values cannot be written back."""
+    changed = changed.fake if isinstance(changed, Node) else changed
+    real = next((entry.real for entry in trace.inputs.values() if entry.node is root), None)
+    return isinstance(real, torch.Tensor) and (not real.is_leaf or bool(real.requires_grad) is not bool(changed.requires_grad))
 
 
 def _replace(trace: Trace, value: Node, fake: torch.Tensor, meta: int) -> None:
