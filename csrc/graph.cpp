@@ -118,6 +118,20 @@ static bool comes_from(PyObject *exception, PyObject *codes) {
     return found;
 }
 
+static thread_local bool error_kept = false;
+
+static PyObject *keep_error(PyObject *, PyObject *) {
+    error_kept = true;
+    Py_RETURN_NONE;
+}
+
+// Whether the graph has said of the exception that it raises that it is the program's: the run is not to be done again.
+bool is_error_kept() {
+    bool kept = error_kept;
+    error_kept = false;
+    return kept;
+}
+
 // Whether the exception that is set was raised below a frame of an installed signal handler.
 bool raised_by_signal_handler() {
     PyObject *type, *value, *traceback;
@@ -198,6 +212,8 @@ static PyObject *run_program(PyObject *, PyObject *args, PyObject *kwargs) {
 static PyMethodDef methods[] = {
     {"run", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)(void)>(run_program)), METH_VARARGS | METH_KEYWORDS,
      "Runs a program without a frame: ('exit', index, registers), ('miss', index) or ('replay',)."},
+    {"keep_error", keep_error, METH_NOARGS,
+     "Called by a graph in front of an error that is the program's: the run is not done again by CPython."},
     {"set_rng_hooks", set_rng_hooks, METH_VARARGS,
      "Sets what saves and restores the random generators around a graph; returns the pair before."},
     {nullptr, nullptr, 0, nullptr}};

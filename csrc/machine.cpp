@@ -269,8 +269,8 @@ static int failed(Run &m, const int32_t *a, int32_t index, int *at) {
     Phase phase = static_cast<Phase>(p->phases[index]);
     *at = p->on_error[index];
     if (m.status == FJ_ERROR) {
-        bool ordinary = PyErr_ExceptionMatches(PyExc_Exception);
-        if (!ordinary || phase == COMMITTED || raised_by_signal_handler()) return FJ_ERROR;
+        bool ordinary = PyErr_ExceptionMatches(PyExc_Exception), kept = is_error_kept();
+        if (!ordinary || kept || phase == COMMITTED || raised_by_signal_handler()) return FJ_ERROR;
         PyErr_Clear();
     } else if (phase == COMMITTED) {
         PyErr_Format(PyExc_RuntimeError, "framejit: %s failed after the effects of a region", op_info[*a].name);

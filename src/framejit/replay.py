@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from framejit import _C
 from framejit.core.program import RANDOM, REPLAY
 from framejit.core.trace import Input, Trace
 from framejit.rules import torch_state
@@ -18,63 +19,69 @@ Graph = Callable[..., Sequence[Any]]
 def prepare(graph: Graph, trace: Trace, inputs: Sequence[Input], in_order: bool) -> tuple[Graph, int]:
     """The callable for CALL_GRAPH and its flags."""
     flags = REPLAY
+    saved: list[int] = []
+    final: list[int] = []
     if torch._C._autograd._top_saved_tensors_default_hooks(True) is not None:
         flags = 0  # the user's hooks run in the graph, and may raise to end it, as checkpoints do
     elif trace.flags.get("mutates_inputs") and in_order:
         changed = [index for index, entry in enumerate(inputs) if entry.node.meta.get("mutated")]
-        if changed and _can_restore([inputs[index] for index in changed]):
-            graph = _saving_inputs(graph, tuple(changed))
-        else:
-            flags = 0
+        final = [index for index in changed if _is_recorded(inputs[index])]
+        saved = [index for index in changed if index not in final]
+        if not changed or not _can_save([inputs[index] for index in saved]):
+            flags, saved, final = 0, [], []
     if trace.flags.get("random"):
         flags |= RANDOM
-    if trace.flags.get("modes"):
-        graph = _restoring_modes(graph, trace)
-    return graph, flags
+    modes = _modes(trace) if trace.flags.get("modes") else None
+    return (_undoing(graph, saved, final, modes) if saved or final or modes is not None else graph), flags
 
 
-def _can_restore(changed: list[Input]) -> bool:
-    """Whether writing the old values back undoes all that an in-place operator did to these inputs."""
-    total = 0
-    for entry in changed:
-        real = entry.real
-        recorded = real.requires_grad is not entry.value.fake.requires_grad or not real.is_leaf  # type: ignore[attr-defined]
-        if recorded or real.layout is not torch.strided:  # a leaf that requires grad is only changed where nothing is recorded
-            return False
-        total += real.numel() * real.element_size()
-    return total <= SAVED_BYTES
+def _is_recorded(entry: Input) -> bool:
+    """Whether autograd notes what an in-place operator does to the input: old values cannot be written back."""
+    real = entry.real  # a leaf that requires grad is only changed where nothing is recorded
+    return real.requires_grad is not entry.value.fake.requires_grad or not real.is_leaf  # type: ignore[attr-defined]
 
 
-def _saving_inputs(graph: Graph, changed: tuple[int, ...]) -> Graph:
+def _can_save(changed: list[Input]) -> bool:
+    if any(entry.real.layout is not torch.strided for entry in changed):
+        return False
+    return sum(entry.real.numel() * entry.real.element_size() for entry in changed) <= SAVED_BYTES
+
+
+def _undoing(graph: Graph, saved: list[int], final: list[int], modes: list[tuple[Any, tuple[Any, ...]]] | None) -> Graph:
+    """The graph, that takes back what it did before it raises; behind a change for good its error is that of the program."""
+
     def call(*args: Any) -> Sequence[Any]:
-        saved = [(args[index], args[index].detach().clone()) for index in changed]
+        values = [(args[index], args[index].detach().clone()) for index in saved]
+        versions = [args[index]._version for index in final]
+        depth = _nesting() if modes is not None else 0
         try:
             return graph(*args)
-        except Exception:
-            with torch.no_grad():
-                for tensor, value in saved:
-                    tensor.copy_(value)
+        except BaseException as error:
+            if versions != [args[index]._version for index in final]:
+                _C.keep_error()
+                raise
+            if isinstance(error, Exception):
+                with torch.no_grad():
+                    for tensor, value in values:
+                        tensor.copy_(value)
+            if modes is not None:
+                _restore_modes(modes, depth)
             raise
 
     return call
 
 
-def _restoring_modes(graph: Graph, trace: Trace) -> Graph:
+def _modes(trace: Trace) -> list[tuple[Any, tuple[Any, ...]]]:
+    """The modes that the graph changes, as calls that set them as they are now."""
     fields = [field for field in trace.heap.fields_of(torch_state.STATE) if field[0] in torch_state.READERS]
-    real = [(torch_state.SETTERS[field[0]], (*field[1:], torch_state.READERS[field[0]](*field[1:]))) for field in fields]
+    return [(torch_state.SETTERS[field[0]], (*field[1:], torch_state.READERS[field[0]](*field[1:]))) for field in fields]
 
-    def call(*args: Any) -> Sequence[Any]:
-        depth = _nesting()
-        try:
-            return graph(*args)
-        except BaseException:
-            for setter, values in real:
-                setter(*values)
-            for _ in range(_nesting() - depth):
-                torch.autocast_decrement_nesting()
-            raise
 
-    return call
+def _restore_modes(modes: list[tuple[Any, tuple[Any, ...]]], depth: int) -> None:
+    for setter, values in modes:
+        setter(*values)
+    for _ in range(_nesting() - depth):
+        torch.autocast_decrement_nesting()
 
 
 def _nesting() -> int:

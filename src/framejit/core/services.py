@@ -98,6 +98,12 @@ class Services(Protocol):
     def resume_generator(self, ref: Ref, sent: Value, thrown: Value | None = None, past_send: bool = False) -> Value | None:
         """Advance a symbolic generator; None when it returned."""
 
+    def place_in_root(self) -> int | None:
+        """The pc of the present instruction in the frame that the region begins in; None where that has returned."""
+
+    def is_caught(self) -> bool:
+        """Whether a handler of the region would see what the present instruction raises."""
+
     def special(self, value: Value, name: str) -> Value | None:
         """The special method bound to the value, looked up on the type; None where the type has none."""
 

@@ -253,6 +253,14 @@ class Interpreter:
             self.mark, self.mark_depth = len(self.trace.trail.log), len(self.frames)
             self.steps += 1
 
+    def place_in_root(self) -> int | None:
+        """The pc of the present instruction in the frame that the region begins in; None where that has returned."""
+        return self.frames[self.callers].instr.own_pc if len(self.waiting) == self.callers else None
+
+    def is_caught(self) -> bool:
+        """Whether a handler of the region would see what the present instruction raises."""
+        return any(frame.instr.handler >= 0 for frame in self.frames[len(self.waiting) :])
+
     def look_up_at_once(self) -> None:
         """An exception ends the region inside what computes an attribute: CPython does the whole look-up, which may add to it."""
         for frame in self.frames:

@@ -12,6 +12,7 @@ import torch.fx
 from framejit.core.errors import Retrace
 from framejit.core.guard import Guard
 from framejit.core.path import Path
+from framejit.core.program import EMPTY, REPLAY
 from framejit.core.state import Exit
 from framejit.core.trace import Input, Trace
 from framejit.core.value import Number
@@ -25,7 +26,7 @@ from framejit.objects import generator
 from framejit.objects.object_ import StandIn
 from framejit.rules import torch_state
 from framejit.rules.operator_facts import draws_random, mutates
-from framejit.rules.operator_graph import float_tensor
+from framejit.rules.operator_graph import FINAL, float_tensor
 
 assert builders and classes  # imported for their rows
 MODE_SETTERS = {
@@ -127,11 +128,14 @@ class Lowering:
     def finish(self, graph: Callable[..., Any] | None, flags: int) -> Lowered:
         """The program that calls `graph` (None: there is nothing to call)."""
         code: list[Instruction | Label] = self.head.emit(self.guards)
+        failed, place = Label(), self.trace.cache.get(FINAL) if flags & REPLAY else None  # where an error goes on that is kept
         if graph is not None:
             registers = tuple([self._graph_input(entry, code) for entry in self.inputs])
             outputs = tuple(self.materializer.outputs.values())
-            code.append(Instruction("CALL_GRAPH", (self.packer.const(graph, weak=False), flags, registers, outputs)))
-        code += [*after(self.materializer.late, self.materializer.code, self.effects.code), *self.materializer.last, *self.rows]
+            call = Instruction("CALL_GRAPH", (self.packer.const(graph, weak=False), flags, registers, outputs))
+            code += [call] if place is None else [Instruction("ON_ERROR", (failed,)), call, Instruction("ON_ERROR", (-1,))]
+        tail: list[Instruction | Label] = [] if place is None else [failed, Instruction("RAISE", (EMPTY, place))]
+        code += [*after(self.materializer.late, self.materializer.code, self.effects.code), *self.materializer.last, *self.rows, *tail]
         program, notes = self.packer.pack(code, f"{self.root.co_qualname} pc={self.pc}")
         return Lowered(program, notes)
 

@@ -243,7 +243,7 @@ def operator(
     return _append(s, op, target, fx_args, fx_kwargs, operands.nodes, outcome)
 
 
-FINAL = "changes for good"  # in the flags of the trace: a run that raises cannot be done again
+FINAL = "changes for good"  # in the flags of the trace; in its cache, where what comes behind raises
 
 # -- the graph's side ---------------------------------------------------------------------------------------------------
 
@@ -258,8 +258,7 @@ def _append(
         if type(result) is Literal and result.obj is not None:
             return s.wrap(result.obj)
     trace = s.trace
-    if trace.flags.get(FINAL) and any(frame.instr.handler >= 0 for frame in s.frames):  # type: ignore[attr-defined]
-        s.unsupported(R.UNSUPPORTED_OPERATOR, target, "it may raise behind a change that cannot be undone, and that is handled here")
+    _note_changes_for_good(s, target, nodes, outcome)
     example = result.fake if type(result) is Fresh else None
     node = trace.node(op, target, args, kwargs, example, s.where())  # type: ignore[attr-defined]
     if outcome.random:
@@ -342,19 +341,31 @@ def _mutate(trace: Trace, nodes: list[Node], mutated: tuple[tuple[int, Any, int]
         if root.op == "placeholder":
             root.meta["mutated"] = True
             trace.flag("mutates_inputs")
-            if _is_recorded(trace, root, value if fake is None else fake):
-                trace.flag(FINAL)
         if fake is not None:
             if "storage" in value.node.meta:  # views of it change along
                 raise Retrace("unshared_fakes")
             _replace(trace, value, fake, meta)
 
 
-def _is_recorded(trace: Trace, root: torch.fx.Node, changed: Any) -> bool:
-    """Whether autograd has noted the change of an input, so that its old values cannot be written back."""
-    changed = changed.fake if isinstance(changed, Node) else changed
-    real = next((entry.real for entry in trace.inputs.values() if entry.node is root), None)
-    return isinstance(real, torch.Tensor) and (not real.is_leaf or bool(real.requires_grad) is not bool(changed.requires_grad))
+def _note_changes_for_good(s: Services, target: Any, nodes: list[Node], outcome: Outcome) -> None:
+    """Behind a change for good the graph is not run again where it raises: an operator that must not lose more is done by itself."""
+    trace = s.trace
+    if trace.flags.get(FINAL):
+        place = s.place_in_root()
+        if place is None or s.is_caught() or any(trace.heap.dirty()):
+            s.unsupported(R.UNSUPPORTED_OPERATOR, target, "what was changed before could not be changed back if it raises")
+        if trace.cache.get(FINAL) is None:
+            trace.trail.put(trace.cache, FINAL, place)
+    if any(_changes_for_good(trace, nodes[index], fake) for index, fake, _ in outcome.mutated):
+        trace.flag(FINAL)
+
+
+def _changes_for_good(trace: Trace, value: Node, changed: torch.Tensor | None) -> bool:
+    """Whether the value is an input, or shares its memory, and autograd notes the change: old values cannot be written back."""
+    root = value.node.meta.get("storage", value.node)
+    real = next((entry.real for entry in trace.inputs.values() if entry.node is root), None) if root.op == "placeholder" else None
+    after = value.fake if changed is None else changed
+    return isinstance(real, torch.Tensor) and (not real.is_leaf or bool(real.requires_grad) is not bool(after.requires_grad))
 
 
 def _replace(trace: Trace, value: Node, fake: torch.Tensor, meta: int) -> None:
