@@ -8,7 +8,7 @@ from typing import Any
 from framejit import dynamic
 from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Lazy, Node, Number, Pack, Ref, Value
-from framejit.objects.members import FROZEN, Members, frozen, listed
+from framejit.objects.members import FROZEN, Members, frozen, listed, twin_of
 from framejit.reasons import R
 
 AGGREGATES = (tuple, frozenset)
@@ -28,7 +28,7 @@ def constant(s: Services, value: Value) -> Any:
         if value.cls is slice:
             return slice(*(constant(s, item) for item in value.items))
         members = s.trace.cache.get((FROZEN, value)) if value.cls is frozenset else None
-        if members is not None and members.twin() is not None:
+        if members is not None and twin_of(s, members) is not None:
             return members.twin()
         if value.cls in AGGREGATES:
             return value.cls(constant(s, item) for item in value.items)

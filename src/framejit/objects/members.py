@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -89,7 +89,7 @@ class Members(Entries):
         if self.real is None:
             return self.function(*self.operands())  # type: ignore[misc]
         made = set(self.real)
-        return made if layout(made) == layout(self.real) else None
+        return made if _C.set_slots(made) == _C.set_slots(self.real) and layout(made) == layout(self.real) else None
 
     def operands(self) -> list[Any]:
         """The real operands of `function`."""
@@ -98,16 +98,58 @@ class Members(Entries):
 
 def frozen(s: Services, cls: type, entries: Members, path: Path | None = None) -> Pack:
     """A frozenset of these members, in the order in which the real one is iterated if that is known."""
-    twin = entries.twin()
+    twin = twin_of(s, entries)
     made = Pack(cls, tuple([entries[name][0] for name in (entries if twin is None else twin)]), path)
     s.trace.trail.put(s.trace.cache, (FROZEN, made), entries)
     return made
 
 
 def layout(real: Any) -> tuple[Any, ...]:
-    """How a real set is laid out, which decides where new members come to lie: the slots of its table, and its members in order."""
+    """What can be seen of how a real set is laid out: the size of its table and the order of its members."""
     kind = set if issubclass(type(real), set) else frozenset
-    return (_C.set_slots(real), *kind.__iter__(real))
+    return (kind.__sizeof__(real), *kind.__iter__(real))
+
+
+class SameSlots:
+    """Predicate: the table of the set has members, and removed ones, in the same slots: what is added comes to lie where it did."""
+
+    __slots__ = ("slots",)
+
+    def __init__(self, slots: bytes):
+        self.slots = slots
+
+    def __call__(self, real: Any) -> bool:
+        return _C.set_slots(real) == self.slots
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SameSlots) and self.slots == other.slots
+
+    def __hash__(self) -> int:
+        return hash(self.slots)
+
+    def __repr__(self) -> str:
+        return f"has_slots[{self.slots[:40].decode()}]"
+
+
+def twin_of(s: Services, entries: Members) -> Any:
+    """The twin, relied on for the order of its members."""
+    twin = entries.twin()
+    if twin is not None:
+        for real in _tables(entries):
+            if real.path is not None:
+                s.guard(real.path, "PY", SameSlots(_C.set_slots(real.real)))
+    return twin
+
+
+def _tables(entries: Members) -> Iterator[Members]:
+    """The real sets whose tables decide where the members of a set lie that was made of them."""
+    first, *changes = entries.history() or []
+    if first.real is not None and changes:
+        yield first
+    for state in (first, *changes):
+        for arg in state.args:
+            if isinstance(arg, Members):
+                yield from (arg,) if arg.real is not None else _tables(arg)
 
 
 def trusted(key: Any) -> bool:

@@ -12,7 +12,7 @@ from framejit.core.services import Services
 from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value, bool_const
 from framejit.objects.dict_ import hash_key, trusted
 from framejit.objects.exact import ExactModel
-from framejit.objects.members import FROZEN, Entries, Items, Members, frozen, layout, listed
+from framejit.objects.members import FROZEN, Entries, Items, Members, frozen, layout, listed, twin_of
 from framejit.objects.method import method
 from framejit.objects.model import model
 from framejit.objects.object_ import guard_bare
@@ -184,7 +184,7 @@ def real_order(s: Services, v: Value, entries: Members) -> tuple[Value, ...]:
     """The members in the order in which the real set will be iterated."""
     if len(entries) < 2:
         return tuple([value for value, _ in entries.values()])
-    twin = entries.twin()
+    twin = twin_of(s, entries)
     if twin is None:
         return s.unsupported(R.UNKNOWN_ITERATOR, v, "the order of a set of objects")
     return tuple([entries[name][0] for name in twin])
@@ -309,8 +309,8 @@ def set_pop(s: Services, self: Value) -> Value:
     if len(entries) == 1:
         return _take(s, self, next(iter(entries)), set.pop)
     state = Members({}, set.pop, base=entries)
-    twin = entries.twin()
-    if twin is None or state.twin() is None:
+    twin = twin_of(s, entries)
+    if twin is None or twin_of(s, state) is None:
         s.unsupported(R.OPAQUE_OPERATION, self, "which member set.pop takes")
     return _take(s, self, next(name for name in entries if name not in state.made), set.pop)
 
