@@ -170,3 +170,17 @@ def test_a_memo(x):
 @check(breaks=0)
 def test_reductions(x):
     return x + 1, Plain(a=1).__reduce_ex__(2), Both(1).__reduce_ex__(4)[2], Plain(a=1).__reduce__()[1:], copyreg.__newobj__(list)
+
+
+@check(breaks=0)
+def test_a_class_of_the_region_is_in_no_table_that_exists(x):
+    class Uncopied:
+        def __getattribute__(self, name):
+            if name.startswith("__reduce"):
+                raise AttributeError(name)
+            return object.__getattribute__(self, name)
+
+    try:
+        copy.copy(Uncopied())
+    except copy.Error as error:
+        return x + 1, str(error).split(">")[-1]

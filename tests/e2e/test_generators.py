@@ -236,3 +236,22 @@ def test_what_a_deleted_local_held_is_gone(x, simple, log):
     log.append("deleted")
     framejit.graph_break()
     return x + len(log), list(log)
+
+
+@check(breaks=0)
+def test_the_context_of_what_is_thrown_through_yield_from(x):
+    def inner():
+        yield
+
+    def outer():
+        try:
+            raise KeyError("a")
+        except KeyError:
+            yield from inner()
+
+    generator = outer()
+    generator.send(None)
+    try:
+        generator.throw(ValueError)
+    except ValueError as error:
+        return x + 1, repr(error.__context__)

@@ -88,3 +88,18 @@ def test_pairs(place):
         expected = applied(copy.deepcopy(left), copy.deepcopy(right))
         found = compiled(torch.ones(2))[0]
         assert [(type(item), str(item)) for item in found] == [(type(item), str(item)) for item in expected], (left, right)
+
+
+def test_methods_called_by_name_refuse_what_is_no_integer():
+    def named(x):
+        found = []
+        for sequence in ("ab", b"q", [1], (2,)):
+            for name in ("__mul__", "__rmul__"):
+                try:
+                    found.append(getattr(sequence, name)("x"))
+                except TypeError as error:
+                    found.append(str(error))
+        return found, x + 1
+
+    framejit.reset()
+    assert framejit.compile(named, backend="eager", fullgraph=True)(torch.ones(2))[0] == named(torch.ones(2))[0]

@@ -233,6 +233,8 @@ def _read(s: Services, ref: Ref, key: Any) -> Any:
     path = ref.path
     assert path is not None
     real = ref.real
+    if issubclass(type(key), type) and key in s.trace.classes:
+        return MISSING  # a class that the captured code defines is in no dict that exists
     if not dict.__contains__(real, key):
         s.guard(path, "DICT_MISSING", key)
         return MISSING

@@ -283,10 +283,15 @@ def note_raised(s: Services, raised: Value, handled: Value | None = None) -> Val
         if handled is None:
             handled = s.state["handled"]  # type: ignore[attr-defined]
             assert handled is not None
-        if not s.is_same(handled, NONE) and not s.is_same(handled, raised):
-            _break_cycle(s, raised, handled)
-            s.heap.set(raised, CONTEXT, handled)
+        chain(s, raised, handled)
     return raised
+
+
+def chain(s: Services, raised: Value, handled: Value) -> None:
+    """Make what is being handled the context of a virtual exception."""
+    if isinstance(raised, Ref) and raised.path is None and not s.is_same(handled, NONE) and not s.is_same(handled, raised):
+        _break_cycle(s, raised, handled)
+        s.heap.set(raised, CONTEXT, handled)
 
 
 def _break_cycle(s: Services, raised: Ref, handled: Value) -> None:

@@ -50,6 +50,7 @@ def throw_into(s: Services, v: Ref, args: list[Value]) -> Value | None:
             try:
                 _close_awaited(s, v, inner)
             except Raised as error:
+                exception.chain(s, s.force(error.value), _own(s, v))
                 return s.resume_generator(v, NONE, error.value)
         elif (method := _thrower(s, inner)) is not None:
             return _throw_through(s, v, inner, method, args)
@@ -88,6 +89,7 @@ def _throw_through(s: Services, v: Ref, inner: Value, method: Value, args: list[
     except Raised as error:
         s.heap.set(v, RUNNING, False)
         if not issubclass(s.exception_type(error.value), StopIteration):
+            exception.chain(s, s.force(error.value), _own(s, v))
             return s.resume_generator(v, NONE, error.value, past_send=True)
         item, value = None, s.getattr(error.value, "value")
     s.heap.set(v, RUNNING, False)

@@ -10,10 +10,12 @@ from typing import Any
 from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, Const, Value, bool_const
 from framejit.objects import dict_view, iterator
+from framejit.objects.exact import type_name
 from framejit.objects.fold import constant, run
 from framejit.objects.method import raise_arity
 from framejit.objects.model import model_of
 from framejit.objects.object_ import BINARY_NAMES, COMPARE_NAMES
+from framejit.objects.protocol import SEQUENCES
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, Handler
 
@@ -31,9 +33,10 @@ def _operate(symbol: str, reflected: bool) -> Handler:
     def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
         self, other = s.force(args[0]), s.force(args[1])
         model = model_of(self.cls)
-        if reflected:
-            return _answer(model.binary(s, symbol, other, self, True))
-        return _answer(model.binary(s, symbol, self, other, False))
+        found = model.binary(s, symbol, other, self, True) if reflected else model.binary(s, symbol, self, other, False)
+        if found is None and symbol in ("*", "*=") and issubclass(self.cls, SEQUENCES):
+            return s.raise_error(TypeError, f"'{type_name(other.cls)}' object cannot be interpreted as an integer")
+        return _answer(found)
 
     return call
 
