@@ -181,6 +181,8 @@ static inline void fj_switch_back(FJSaved saved) {
 }
 int fj_compiled_init(PyObject *module);
 int fj_generator_init(PyObject *module);
+/* Places of real iterators (iterators.c). */
+int fj_iterators_init(PyObject *module);
 /* Wraps a generator, coroutine or asynchronous generator; steals it. */
 PyObject *fj_generator_wrap(PyObject *inner, PyObject *key);
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import random
 import traceback
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -52,10 +53,17 @@ def same(a: Any, b: Any, where: str = "result") -> None:
             same(left, right, f"{where}[{index}]")
     elif isinstance(a, BaseException):
         same(a.args, b.args, where + ".args")
+    elif a is not b and isinstance(a, Iterator) and not hasattr(a, "__dict__"):
+        same(_rest(a), _rest(b), f"what is left of {where}")
     elif hasattr(a, "__dict__") and not isinstance(a, (type, types.FunctionType)):
         same(vars(a), vars(b), where + ".__dict__")
     else:
         assert a == b or (a != a and b != b), f"{where}: {a!r} {b!r}"
+
+
+def _rest(iterator: Iterator[Any]) -> tuple[Any, ...]:
+    """What an iterator still gives."""
+    return outcome(lambda: list(itertools.islice(iterator, 20)), (), "")
 
 
 def outcome(function: Callable[..., Any], args: tuple[Any, ...], name: str) -> tuple[Any, ...]:

@@ -130,7 +130,7 @@ def test_callers_catch_what_a_continuation_raises(x):
         return x + 5, error.args
 
 
-@check(breaks=5)
+@check(breaks=4)
 def test_break_in_a_comprehension_and_a_generator(x):
     values = [note(i) + 1 for i in range(3)]
 
@@ -177,7 +177,7 @@ def test_closure_made_before_a_break(x):
     return times(x)
 
 
-@check(breaks=2)
+@check(breaks=1)
 def test_virtual_objects_cross_a_break(x):
     table = {"x": x + 1, "list": [1, x]}
     table["me"] = table

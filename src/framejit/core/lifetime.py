@@ -66,9 +66,18 @@ def _parts(real: Any) -> Iterable[Any]:
     kind = type(real)
     if kind in CONTAINERS:
         return gc.get_referents(real) if len(real) <= MANY else ()
+    if hasattr(kind, "__next__") and not kind.__flags__ & HEAP_TYPE:
+        return _behind(real)
     if kind in OWNERS or (kind.__flags__ & HEAP_TYPE and not issubclass(kind, (type, ModuleType))):
         return _of_instance(real)
     return ()
+
+
+def _behind(iterator: Any) -> Iterator[Any]:
+    """What an iterator goes through, and the items of that."""
+    for source in gc.get_referents(iterator):
+        yield source
+        yield from _parts(source)
 
 
 def _of_instance(real: Any) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from framejit.lower.materialize import CONTENTS, DICT_FIELD, Materializer
 from framejit.lower.pack import Instruction
 from framejit.objects.dict_ import user_keys
 from framejit.objects.members import Members
-from framejit.objects.rebuild import WRITERS
+from framejit.objects.rebuild import ADVANCERS, WRITERS
 
 ITEMS, APPENDED = Heap.ITEMS, Heap.APPENDED
 
@@ -45,12 +45,24 @@ class Effects:
 
     def emit(self) -> None:
         """The writes to all real objects, in the order in which each was first written."""
+        for ref, _ in list(self.heap.dirty()):
+            if ref.cls in ADVANCERS:
+                self._advance(ref)
         for ref, fields in list(self.heap.dirty()):
+            if ref.cls in ADVANCERS:
+                continue
             if ITEMS in fields:
                 self._items(ref)
                 fields = [field for field in fields if field not in (ITEMS, APPENDED) and not _is_key(field)]
             for field in fields:
                 self._field(ref, field, self.heap.get(ref, field))
+
+    def _advance(self, ref: Ref) -> None:
+        """Bring an iterator to its new place, before anything else changes: what it iterates may become longer or shorter."""
+        before = self.heap.initial.get(ref, {})
+        found = ADVANCERS[ref.cls](lambda name: _present(before.get((name,))), lambda name: _present(self.heap.get(ref, (name,))))
+        if found is not None:
+            self.call(found[0], self.m.value(ref), *(self.m.value(value) for value in found[1]))
 
     def _field(self, ref: Ref, field: Any, value: Any) -> None:
         initial = self.heap.initial_of(ref, field)
@@ -150,6 +162,10 @@ class Effects:
         for key, (name, _) in current.items():
             if key not in initial:
                 self.add("SET_ADD", register, self.m.key(key, name))
+
+
+def _present(found: Any) -> Any:
+    return None if found is MISSING else found
 
 
 def _is_key(field: Any) -> bool:

@@ -14,7 +14,7 @@ from framejit.core.where import Where
 from framejit.lower.pack import KINDS, Instruction, Label, Packer
 
 OPERATORS = {
-    "+": 0, "&": 1, "//": 2, "<<": 3, "*": 5, "%": 6, "|": 7, "**": 8, ">>": 9, "-": 10, "/": 11, "^": 12,
+    "+": 0, "&": 1, "//": 2, "<<": 3, "*": 5, "%": 6, "|": 7, "**": 8, ">>": 9, "-": 10, "/": 11, "^": 12, "[]": 26,
 }  # fmt: skip  (CPython's NB_* numbers)
 COMPARISON_NUMBERS = {"<": 0, "<=": 1, "==": 2, "!=": 3, ">": 4, ">=": 5}
 UNARY_NUMBERS = {"-": 0, "+": 1, "~": 2}

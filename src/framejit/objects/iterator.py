@@ -14,9 +14,10 @@ from typing import Any
 
 from framejit.core.errors import Raised
 from framejit.core.heap import MISSING, Heap
-from framejit.core.path import Path
+from framejit.core.lifetime import ending
+from framejit.core.path import BINARY, LEN, Path
 from framejit.core.services import Services
-from framejit.core.value import NONE, Const, Pack, Ref, Value
+from framejit.core.value import NONE, Const, Number, Pack, Ref, Value
 from framejit.objects import dict_, list_, set_, tuple_
 from framejit.objects.exact import ExactModel
 from framejit.objects.fold import constant
@@ -28,6 +29,8 @@ from framejit.reasons import R
 Advance = Callable[[Services, Ref], "Value | None"]
 
 ROWS: dict[type, Advance] = {}
+OPENED = ("opened",)  # of an iterator that was there before the region: its other fields are known
+OPENERS: list[Callable[[Services, Ref], None]] = []  # what reads such a one
 
 
 class IteratorModel(ExactModel):
@@ -46,7 +49,7 @@ class IteratorModel(ExactModel):
 
     def advance(self, s: Services, v: Value) -> Value | None:
         """The next value, None at the end."""
-        if not isinstance(v, Ref) or v.path is not None:
+        if not isinstance(v, Ref):
             return s.unsupported(R.UNKNOWN_ITERATOR, v)
         return ROWS[v.cls](s, v)
 
@@ -71,19 +74,24 @@ def iterator(kind: type, rebuild_: Rebuild) -> Callable[[Advance], Advance]:
 
 
 def field(s: Services, ref: Ref, name: str) -> Any:
-    """A field of a virtual iterator; None if it was never written or is empty again."""
+    """A field of an iterator; None if it was never written or is empty again."""
+    if ref.path is not None and s.heap.get(ref, OPENED) is None:
+        OPENERS[0](s, ref)
     found = s.heap.get(ref, (name,))
     return None if found is MISSING else found
 
 
 def put(s: Services, ref: Ref, name: str, value: Any) -> None:
-    """Write a field of a virtual iterator; None empties it."""
+    """Write a field of an iterator; None empties it."""
+    if value is NONE and ref.path is not None and ending(ref.real):
+        s.unsupported(R.OPAQUE_OPERATION, ref, "a finalizer may run when its end is reached")
     s.heap.set(ref, (name,), MISSING if value is None else value)
 
 
 def number(s: Services, ref: Ref, name: str) -> int:
     """A field that holds a Python int as a constant."""
-    return field(s, ref, name).obj
+    found: int = s.constant(field(s, ref, name))
+    return found
 
 
 # -- over sequences ---------------------------------------------------------------------------------------------------
@@ -132,7 +140,10 @@ def _sequence_advance(read: Callable[[Services, Value], Any], keeps: bool = Fals
         source = field(s, ref, "source")
         if source is NONE:
             return None
-        place = number(s, ref, "index")
+        index = field(s, ref, "index")
+        if isinstance(index, Number):
+            return _at_any_place(s, ref, source, index, keeps)
+        place = index.obj
         content = read(s, source)
         if place >= len(content):
             if not keeps:
@@ -143,6 +154,33 @@ def _sequence_advance(read: Callable[[Services, Value], Any], keeps: bool = Fals
         return item if isinstance(item, Value) else s.wrap(item)
 
     return advance
+
+
+MOST_TURNS = 8  # items that a region takes of an iterator whose place changes from call to call
+
+
+def _at_any_place(s: Services, ref: Ref, source: Any, index: Number, keeps: bool) -> Value | None:
+    """The item at a place that is a number of the program, of a range or of a real list or tuple that is as it was."""
+    turns = field(s, ref, "turns") or 0
+    if turns == MOST_TURNS or isinstance(source, Ref) and (source.cls is not list or s.heap.is_written(source)):
+        s.unsupported(R.UNKNOWN_ITERATOR, ref, "its place changes from call to call")
+    length = s.wrap(len(source.obj)) if isinstance(source, Const) else _real_length(source)
+    if not s.truth(s.compare("<", index, length)):
+        if not keeps:
+            put(s, ref, "source", NONE)
+        return None
+    put(s, ref, "turns", turns + 1)
+    put(s, ref, "index", s.binary("+", index, Const(1)))
+    if isinstance(source, Const):
+        return s.binary("+", Const(source.obj.start), s.binary("*", index, Const(source.obj.step)))
+    real = source.real[index.hint] if isinstance(source, Ref) else source.items[index.hint].real
+    return s.input(source.path.to(BINARY, ("[]", index.path)), real)
+
+
+def _real_length(source: Any) -> Value:
+    if isinstance(source, Pack):
+        return Const(len(source.items))
+    return Number(int, source.path.to(LEN), len(source.real))
 
 
 def _backwards_advance(read: Callable[[Services, Value], Any]) -> Advance:
@@ -269,7 +307,12 @@ def _dict_reversed(real: Any, what: str, steps: int) -> Any:
 
 
 def _check_size(s: Services, ref: Ref, present: Any, before: Any, text: str) -> None:
-    """A changed container: RuntimeError if its size differs, else the order must be what it was."""
+    """A changed container: RuntimeError if its size differs, else the order must be what it was.
+
+    A real iterator takes its steps before the container changes, so it must not have seen any of that.
+    """
+    if ref.path is not None and list(present) != list(before):
+        s.unsupported(R.UNKNOWN_ITERATOR, ref, "a container that changes while it is iterated")
     if len(present) != len(before):
         put(s, ref, "index", Const(-1))
         s.raise_error(RuntimeError, text)
@@ -312,7 +355,7 @@ def _dict_advance(backwards: bool) -> Advance:
             return None  # it looks ahead, and does not notice what happens behind the last key
         if entries is not seen:
             changed = "OrderedDict mutated" if issubclass(source.cls, OrderedDict) else "dictionary changed size"
-            if len(entries) != len(seen) or backwards or issubclass(source.cls, OrderedDict):
+            if ref.path is not None or len(entries) != len(seen) or backwards or issubclass(source.cls, OrderedDict):
                 _check_size(s, ref, entries, seen, f"{changed} during iteration")
             else:
                 _follow(s, ref, source, entries)
@@ -382,6 +425,8 @@ def _set_next(s: Services, ref: Ref) -> Value | None:
     if source is NONE:
         return None
     if place < 0 or (isinstance(source, Ref) and (entries := set_.members(s, source)) is not field(s, ref, "seen")):
+        if ref.path is not None:
+            s.unsupported(R.UNKNOWN_ITERATOR, ref, "a container that changes while it is iterated")
         if place < 0 or len(entries) != len(order):
             put(s, ref, "index", Const(-1))
             s.raise_error(RuntimeError, "Set changed size during iteration")
@@ -497,4 +542,4 @@ def _filter(s: Services, ref: Ref) -> Value | None:
     return None
 
 
-__all__ = ["BACKWARD", "FORWARD", "ROWS", "CallableIterator", "advanced", "field", "iterator", "put"]
+__all__ = ["BACKWARD", "FORWARD", "OPENED", "OPENERS", "ROWS", "CallableIterator", "advanced", "field", "iterator", "put"]

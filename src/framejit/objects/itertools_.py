@@ -106,6 +106,8 @@ def make_islice(source: Any, start: int, stop: int | None, step: int) -> Any:
 
 
 def _islice_rebuild(get: Field) -> tuple[Any, list[Value]]:
+    if get("source") is NONE:
+        return make_islice, [Pack(tuple, ()), Const(0), Const(0), Const(1)]
     done, following, stop = get("done").obj, get("next").obj, get("stop").obj
     left = None if stop is None else max(stop - done, 0)
     start = following - done if left is None else min(following - done, left)
@@ -120,12 +122,14 @@ def _islice(s: Services, ref: Ref) -> Value | None:
         return None
     while done < following:
         if next_or_none(s, source) is None:
+            put(s, ref, "source", NONE)
             return None
         done += 1
         put(s, ref, "done", Const(done))
-    if stop is not None and done >= stop:
+    item = None if stop is not None and done >= stop else next_or_none(s, source)
+    if item is None:
+        put(s, ref, "source", NONE)
         return None
-    item = next_or_none(s, source)
     put(s, ref, "done", Const(done + 1))
     following += number(s, ref, "step")
     put(s, ref, "next", Const(following if stop is None else min(following, stop)))
@@ -277,6 +281,8 @@ def _zip_longest(s: Services, ref: Ref) -> Value | None:
         item = None if source is NONE else next_or_none(s, source)
         if item is None:
             if source is not NONE:
+                if ref.path is not None:
+                    s.unsupported(R.UNKNOWN_ITERATOR, ref, "one of its iterators has ended")
                 sources[place] = NONE
                 put(s, ref, "sources", Pack(tuple, tuple(sources)))
                 if all(other is NONE for other in sources):

@@ -20,6 +20,10 @@ OUT_OF_STEP: dict[type, Callable[[Heap, Ref], bool]] = {}
 # Fields that a function writes: field -> from its content to the function and what stands behind the object among its arguments.
 WRITERS: dict[Any, Callable[[Any], tuple[Any, list[Value]]]] = {}
 
+# Per class of iterators, from the fields before and now of one that was there before the region: what brings the real one to its new
+# place, a function of it and of these values; None where it has not moved.
+ADVANCERS: dict[type, Callable[[Field, Field], tuple[Any, list[Value]] | None]] = {}
+
 MADE_BY = "real calls"  # (MADE_BY, virtual object) -> callable and arguments that make the real one, in the cache of the trace
 
 

@@ -78,7 +78,7 @@ def _register(kind: Any, hint: Hint) -> None:
     @takes(kind.__length_hint__, "self /")
     def length_hint(s: Services, self: Value) -> Value:
         ref = s.force(self)
-        if not isinstance(ref, Ref) or ref.path is not None:
+        if not isinstance(ref, Ref):
             return s.unsupported(R.UNKNOWN_ITERATOR, ref)
         found = hint(s, ref)
         return Const(found) if isinstance(found, int) else found

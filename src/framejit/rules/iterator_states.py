@@ -9,12 +9,13 @@ from typing import Any
 
 from framejit.core.services import Services
 from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value, bool_const
-from framejit.objects import iterator
+from framejit.objects import given, iterator
 from framejit.objects.iterator import field, put
 from framejit.objects.protocol import next_or_none
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, handler, pure
 
+assert given  # imported for its rows
 Reduce = Callable[[Services, Ref], "Value | None"]
 
 # range and slice hold constants, the others are named by what they give.
@@ -30,7 +31,7 @@ def _reduced(kind: Any, reduce: Reduce) -> None:
 
     def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
         v = s.force(args[0])
-        found = reduce(s, v) if len(args) == 1 and not kwargs and isinstance(v, Ref) and v.virtual else None
+        found = reduce(s, v) if len(args) == 1 and not kwargs and isinstance(v, Ref) else None
         return s.unsupported(R.OPAQUE_CALL, target) if found is None else found
 
     HANDLERS.setdefault(target, call)
@@ -42,7 +43,7 @@ def _set(kind: Any, first: int, name: str = "source") -> None:
 
     def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
         v = s.force(args[0])
-        if len(args) != 2 or kwargs or not isinstance(v, Ref) or not v.virtual:
+        if len(args) != 2 or kwargs or not isinstance(v, Ref):
             return s.unsupported(R.OPAQUE_CALL, target)
         place, source = s.constant(args[1]), field(s, v, name)
         if type(place) is not int:

@@ -1,0 +1,486 @@
+"""Iterators that were there before the region: read in parts when they are first asked, and advanced behind it.
+
+A row says what is read of one (`parts`, a function of the real iterator that changes nothing), how the fields of its virtual
+twin follow from that (`load`), and what brings the real one to where the twin stands in the end (`advance`).
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import operator
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from framejit import _C
+from framejit.core.path import CALLED, ITEM, Called, Path
+from framejit.core.services import Services
+from framejit.core.value import FALSE, NONE, TRUE, Const, Number, Pack, Ref, Value
+from framejit.objects import dict_, iterator, set_
+from framejit.objects.itertools_ import places
+from framejit.objects.rebuild import ADVANCERS, Field
+from framejit.reasons import R
+
+Parts = Callable[[Any], "tuple[Any, ...] | None"]
+Advance = Callable[[Field, Field], "tuple[Any, list[Value]] | None"]
+Fields = dict[Any, Any]
+
+
+class Given(NamedTuple):
+    """What is known of one type of iterators."""
+
+    parts: Parts
+    load: Callable[[Reader], Fields]
+    advance: Advance | None
+
+
+class Reader:
+    """The parts of one real iterator, and where the program finds them."""
+
+    __slots__ = ("s", "ref", "path", "parts")
+
+    def __init__(self, s: Services, ref: Ref, path: Path, parts: tuple[Any, ...]):
+        self.s, self.ref, self.path, self.parts = s, ref, path, parts
+
+    def value(self, place: int) -> Value:
+        """The object in this place; None in its place is NONE itself."""
+        return self.at(self.path.to(ITEM, place), self.parts[place])
+
+    def at(self, path: Path, real: Any) -> Value:
+        """The object found at a path."""
+        if real is None:
+            self.s.guard(path, "IS", None)
+            return NONE
+        return self.s.input(path, real)
+
+    def values(self, place: int) -> Value:
+        """The tuple in this place, item by item."""
+        path, items = self.path.to(ITEM, place), self.parts[place]
+        self.s.guard(path, "LEN", len(items))
+        return Pack(tuple, tuple(self.at(path.to(ITEM, i), item) for i, item in enumerate(items)))
+
+    def constant(self, place: int) -> Const:
+        """A number, None, or a tuple of them; unsupported where it was seen to change between captures."""
+        found = self.number(place, False)
+        assert isinstance(found, Const)
+        return found
+
+    def number(self, place: int, may_change: bool) -> Value:
+        """The same, or a number of the program where it was seen to change."""
+        s, path, found = self.s, self.path.to(ITEM, place), self.parts[place]
+        if type(found) is int and s.is_dynamic(path, found):  # type: ignore[attr-defined]
+            if not may_change:
+                s.unsupported(R.UNKNOWN_ITERATOR, self.ref, "its place changes from call to call")
+            s.guard(path, "TYPE", int)
+            return Number(int, path, found)
+        s.guard(path, "EQ", found)
+        return Const(found)
+
+    def of_sequence(self, name: str, may_change: Callable[[Value], bool]) -> Fields:
+        """What an iterator goes through by index, under this name, and the index."""
+        source = self.s.force(self.value(0))
+        return {name: source, "index": Const(0) if source is NONE else self.number(1, may_change(source))}
+
+
+GIVEN: dict[type, Given] = {}
+
+
+def given(kind: type, parts: Parts, advance: Advance | None = None) -> Callable[[Callable[[Reader], Fields]], None]:
+    """Register the row of a type."""
+
+    def register(load: Callable[[Reader], Fields]) -> None:
+        GIVEN[kind] = Given(parts, load, advance)
+        if advance is not None:
+            ADVANCERS[kind] = advance
+
+    return register
+
+
+def open_(s: Services, ref: Ref) -> None:
+    """Read the state of a real iterator."""
+    row = GIVEN.get(ref.cls)
+    parts = None if row is None else row.parts(ref.real)
+    if row is None or parts is None:
+        s.unsupported(R.UNKNOWN_ITERATOR, ref)
+    assert ref.path is not None
+    path = ref.path.to(CALLED, Called(row.parts, (), f"parts({ref.path})"))
+    s.guard(path, "TYPE", tuple)
+    fields = row.load(Reader(s, ref, path, parts))
+    s.heap.load(ref, iterator.OPENED, True)
+    for name, value in fields.items():
+        if value is not None:
+            s.heap.load(ref, (name,), value)
+
+
+iterator.OPENERS.append(open_)
+
+
+def moved(before: Field, now: Field, *names: str) -> bool:
+    """Whether one of these fields has changed."""
+    return any(before(name) is not now(name) for name in names)
+
+
+# -- over sequences ---------------------------------------------------------------------------------------------------
+
+
+def _sequence_parts(real: Any) -> tuple[Any, ...]:
+    """The sequence, None at the end, and the index."""
+    reduced = real.__reduce__()
+    return (reduced[1][0], reduced[2]) if len(reduced) == 3 else (None, 0)
+
+
+def _set_place(name: str) -> Advance:
+    def advance(before: Field, now: Field) -> tuple[Any, list[Value]] | None:
+        if not moved(before, now, name, "index"):
+            return None
+        return _C.set_place, [now("index"), Const(now(name) is NONE)]
+
+    return advance
+
+
+def _sequence(kind: Any, name: str = "source") -> None:
+    @given(kind, _sequence_parts, _set_place(name))
+    def load(reader: Reader) -> Fields:
+        return reader.of_sequence(name, _has_places)
+
+
+def _has_places(source: Value) -> bool:
+    """Whether items can be found in a real list or tuple at a place that is a number of the program."""
+    return getattr(source, "path", None) is not None and (isinstance(source, Ref) and source.cls is list or isinstance(source, Pack))
+
+
+_sample: Any
+for _sample in ([], (), "", "Ā", b""):
+    _sequence(type(iter(_sample)))
+_sequence(iterator.SequenceIterator, "sequence")
+_sequence(iterator.ListReverseIterator)
+
+
+def _reversed_parts(real: Any) -> tuple[Any, ...]:
+    reduced = real.__reduce__()
+    return (reduced[1][0], reduced[2]) if len(reduced) == 3 else ((), -1)
+
+
+def _set_reversed(before: Field, now: Field) -> tuple[Any, list[Value]] | None:
+    return (_C.set_place, [now("index"), Const(now("index").obj < 0)]) if moved(before, now, "index") else None
+
+
+@given(reversed, _reversed_parts, _set_reversed)
+def _(reader: Reader) -> Fields:
+    return reader.of_sequence("source", lambda _: False)
+
+
+def _range_parts(real: Any) -> tuple[Any, ...]:
+    _, (numbers,), *index = real.__reduce__()
+    return (numbers.start, numbers.stop, numbers.step), (index[0] if index else None) or 0
+
+
+def go_to(real: Any, place: int) -> None:
+    """Advance an iterator over a range."""
+    deque(itertools.islice(real, place - _range_parts(real)[1]), 0)
+
+
+for _range in (range(0), range(1 << 70, 1 << 71)):
+
+    @given(type(iter(_range)), _range_parts, lambda before, now: (go_to, [now("index")]) if moved(before, now, "index") else None)
+    def _(reader: Reader) -> Fields:
+        numbers = reader.constant(0).obj
+        return {"source": Const(range(*numbers)), "index": reader.number(1, True)}
+
+
+def _until_parts(real: Any) -> tuple[Any, ...]:
+    args = real.__reduce__()[1]
+    return args if len(args) == 2 else (None, None)
+
+
+@given(iterator.CallableIterator, _until_parts, lambda before, now: (_C.end_until, []) if moved(before, now, "function") else None)
+def _(reader: Reader) -> Fields:
+    return {"function": reader.value(0), "sentinel": reader.value(1)}
+
+
+# -- over dicts and sets ----------------------------------------------------------------------------------------------
+
+
+def step(real: Any, steps: int, ended: bool) -> None:
+    """Advance an iterator that runs no Python code, and let it find its end."""
+    deque(itertools.islice(real, steps), 0)
+    if ended:
+        next(real, None)
+
+
+def _steps(before: Field, now: Field) -> tuple[Any, list[Value]] | None:
+    if not moved(before, now, "source", "index"):
+        return None
+    return step, [Const(now("index").obj - before("index").obj), Const(now("source") is NONE)]
+
+
+def _dict_parts(kind: type) -> Parts:
+    backwards = kind in iterator.BACKWARD.values()
+    what = next(name for table in (iterator.FORWARD, iterator.BACKWARD) for name, one in table.items() if one is kind)
+    of: Callable[[Any], Any] = {"keys": dict.keys, "values": dict.values, "items": dict.items}[what]
+
+    def parts(real: Any) -> tuple[Any, ...] | None:
+        """The dict, None at the end, and how many items were taken; None where the dict has changed since."""
+        source = next(iter(gc.get_referents(real)), None)
+        if not isinstance(source, dict):
+            return None, 0
+        left = _left(real)
+        entries = list(reversed(of(source)) if backwards else of(source))
+        if left is None or len(left) > len(entries) or not _same_items(left, entries[len(entries) - len(left) :], what == "items"):
+            return None
+        return source, len(entries) - len(left)
+
+    return parts
+
+
+def _left(real: Any) -> list[Any] | None:
+    """What is still to come; None where the container has changed in size."""
+    try:
+        left: list[Any] = real.__reduce__()[1][0]
+    except RuntimeError:
+        return None
+    return left if operator.length_hint(real) == len(left) else None
+
+
+def _same_items(some: list[Any], other: list[Any], pairs: bool) -> bool:
+    if pairs:
+        return all(a is c and b is d for (a, b), (c, d) in zip(some, other))
+    return all(a is b for a, b in zip(some, other))
+
+
+for _what, _kind in (*iterator.FORWARD.items(), *iterator.BACKWARD.items()):
+
+    @given(_kind, _dict_parts(_kind), _steps)
+    def _(reader: Reader, what: str = _what) -> Fields:
+        s, source = reader.s, reader.s.force(reader.value(0))
+        if source is NONE:
+            return {"source": source, "index": Const(0), "what": Const(what)}
+        assert isinstance(source, Ref)
+        place = reader.constant(1)
+        fields: Fields = {"source": source, "index": place, "what": Const(what)}
+        entries = dict_.full(s, source)
+        if place.obj > 0:  # it has noted the order at its first step
+            order = tuple(entries)[::-1] if reader.ref.cls in iterator.BACKWARD.values() else tuple(entries)
+            fields |= {"order": order, "removals": len(dict_.removals(s, source))}
+        return {**fields, "seen": entries}
+
+
+def _set_parts(real: Any) -> tuple[Any, ...] | None:
+    source = next(iter(gc.get_referents(real)), None)
+    if not isinstance(source, (set, frozenset)):
+        return None, 0
+    left, entries = _left(real), list(source)
+    if left is None or not _same_items(left, entries[len(entries) - len(left) :], False):
+        return None
+    return source, len(entries) - len(left)
+
+
+@given(type(iter(set())), _set_parts, _steps)
+def _(reader: Reader) -> Fields:
+    s, source = reader.s, reader.s.force(reader.value(0))
+    if source is NONE:
+        return {"source": source, "index": Const(0)}
+    place = reader.constant(1)
+    entries = set_.members(s, source)
+    return {"source": source, "index": place, "order": set_.real_order(s, source, entries), "seen": entries}
+
+
+# -- enumerate, zip, map, filter --------------------------------------------------------------------------------------
+
+
+def _arguments(real: Any) -> tuple[Any, ...]:
+    found: tuple[Any, ...] = real.__reduce__()[1]
+    return found
+
+
+def _enumerate_parts(real: Any) -> tuple[Any, ...] | None:
+    source, index = real.__reduce__()[1]
+    return (source, index) if index < 1 << 62 else None
+
+
+@given(enumerate, _enumerate_parts,
+       lambda before, now: (_C.set_place, [now("index"), FALSE]) if moved(before, now, "index") else None)  # fmt: skip
+def _(reader: Reader) -> Fields:
+    return {"source": reader.value(0), "index": reader.value(1)}
+
+
+@given(zip, lambda real: (real.__reduce__()[1], len(real.__reduce__()) == 3))
+def _(reader: Reader) -> Fields:
+    return {"sources": reader.values(0), "strict": reader.constant(1)}
+
+
+@given(map, lambda real: (real.__reduce__()[1][0], real.__reduce__()[1][1:]))
+def _(reader: Reader) -> Fields:
+    return {"function": reader.value(0), "sources": reader.values(1)}
+
+
+def _function_and_source(reader: Reader) -> Fields:
+    return {"function": reader.value(0), "source": reader.value(1)}
+
+
+for _kind in (filter, itertools.filterfalse, itertools.starmap):
+    given(_kind, _arguments)(_function_and_source)
+
+
+# -- itertools --------------------------------------------------------------------------------------------------------
+
+
+def count_to(real: Any, value: Any) -> None:
+    """Advance a count of ints to where it gives this value."""
+    while real.__reduce__()[1][0] != value:
+        next(real)
+
+
+def _count_parts(real: Any) -> tuple[Any, ...] | None:
+    value, step_ = (*real.__reduce__()[1], 1)[:2]
+    return (value, step_) if type(value) is int and type(step_) is int else None
+
+
+@given(itertools.count, _count_parts, lambda before, now: (count_to, [now("value")]) if moved(before, now, "value") else None)
+def _(reader: Reader) -> Fields:
+    return {"value": reader.value(0), "step": reader.constant(1)}
+
+
+def _take(before: Field, now: Field) -> tuple[Any, list[Value]] | None:
+    return (step, [Const(before("left").obj - now("left").obj), FALSE]) if moved(before, now, "left") else None
+
+
+@given(itertools.repeat, lambda real: (*real.__reduce__()[1], -1)[:2], _take)
+def _(reader: Reader) -> Fields:
+    return {"object": reader.value(0), "left": reader.constant(1)}
+
+
+def set_chain(real: Any, outer: Any, active: Any) -> None:
+    """Put a chain in the midst of `active` (None: between two), with `outer` (None: nothing) to come."""
+    real.__setstate__((iter(()) if outer is None else outer,) if active is None else (outer, active))
+    if outer is None:
+        next(real, None)
+
+
+def _chain_parts(real: Any) -> tuple[Any, ...]:
+    reduced = real.__reduce__()
+    return (*reduced[2], None)[:2] if len(reduced) == 3 else (None, None)
+
+
+@given(itertools.chain, _chain_parts,
+       lambda before, now: (set_chain, [now("outer"), now("active")]) if moved(before, now, "outer", "active") else None)  # fmt: skip
+def _(reader: Reader) -> Fields:
+    return {"outer": reader.value(0), "active": reader.value(1)}
+
+
+def _islice_parts(real: Any) -> tuple[Any, ...]:
+    _, args, done = real.__reduce__()
+    return (*args, done) if len(args) == 4 else (None, 0, 0, 1, done)
+
+
+def _set_slice(before: Field, now: Field) -> tuple[Any, list[Value]] | None:
+    if not moved(before, now, "source", "next", "done"):
+        return None
+    return _C.set_slice, [now("next"), now("done"), Const(now("source") is NONE)]
+
+
+@given(itertools.islice, _islice_parts, _set_slice)
+def _(reader: Reader) -> Fields:
+    return {"source": reader.value(0), **{name: reader.constant(1 + i) for i, name in enumerate(("next", "stop", "step", "done"))}}
+
+
+def _with_flag(name: str) -> Callable[[Reader], Fields]:
+    def load(reader: Reader) -> Fields:
+        return {**_function_and_source(reader), name: TRUE if reader.constant(2).obj else None}
+
+    return load
+
+
+def set_flag(real: Any) -> None:
+    """Note in a takewhile that it has stopped, in a dropwhile that it has started."""
+    real.__setstate__(1)
+
+
+def _flag_parts(real: Any) -> tuple[Any, ...]:
+    _, args, flag = real.__reduce__()
+    return (*args, bool(flag))
+
+
+def _set_flag(name: str) -> Advance:
+    return lambda before, now: (set_flag, []) if moved(before, now, name) else None
+
+
+for _kind, _name in ((itertools.takewhile, "stopped"), (itertools.dropwhile, "started")):
+    given(_kind, _flag_parts, _set_flag(_name))(_with_flag(_name))
+
+
+@given(itertools.compress, _arguments)
+def _(reader: Reader) -> Fields:
+    return {"source": reader.value(0), "selectors": reader.value(1)}
+
+
+def _accumulate_parts(real: Any) -> tuple[Any, ...] | None:
+    kind, (source, function), *total = real.__reduce__()
+    begun = bool(total) and total[0] is not None
+    plain = kind is itertools.accumulate and any(source is one for one in gc.get_referents(real))
+    return (source, function, begun, total[0] if begun else None) if plain else None
+
+
+def set_total(real: Any, total: Any) -> None:
+    """The total of what an accumulate has taken."""
+    real.__setstate__(total)
+
+
+@given(itertools.accumulate, _accumulate_parts,
+       lambda before, now: (set_total, [now("total")]) if moved(before, now, "total") else None)  # fmt: skip
+def _(reader: Reader) -> Fields:
+    fields = {"source": reader.value(0), "function": reader.value(1)}
+    return {**fields, "total": reader.value(3)} if reader.constant(2).obj else fields
+
+
+def _longest_parts(real: Any) -> tuple[Any, ...] | None:
+    _, sources, fill = real.__reduce__()
+    return None if any(type(source) is tuple for source in sources) else (sources, fill)  # what has ended is a tuple
+
+
+@given(itertools.zip_longest, _longest_parts)
+def _(reader: Reader) -> Fields:
+    return {"sources": reader.values(0), "fill": reader.value(1)}
+
+
+def _combination_parts(real: Any) -> tuple[Any, ...] | None:
+    """The pools, the length of a combination (None: one of each), and how many were taken."""
+    kind, args, *state = real.__reduce__()
+    length: int | None
+    pools, length = (args, None) if kind is itertools.product else (args[:1], args[1])
+    sizes = [range(len(pool)) for pool in pools]
+    if length is not None and length > len(pools[0]) and kind is not itertools.combinations_with_replacement:
+        return pools, length, 0
+    if not state:
+        return (pools, length, 0) if all(map(len, pools)) else None
+    indices = state[0][0][:length] if kind is itertools.permutations else state[0]
+    order = kind(*sizes) if length is None else kind(sizes[0], length)
+    taken = next((place for place, one in enumerate(itertools.islice(order, 100_000)) if one == tuple(indices)), None)
+    return None if taken is None else (pools, length, taken + 1)
+
+
+def _combine(kind: type) -> None:
+    def advance(before: Field, now: Field) -> tuple[Any, list[Value]] | None:
+        if not moved(before, now, "index"):
+            return None
+        return step, [Const(now("index").obj - before("index").obj), Const(now("index").obj >= len(now("order")))]
+
+    @given(kind, _combination_parts, advance)
+    def load(reader: Reader) -> Fields:
+        s, ref = reader.s, reader.ref
+        pools, length = [item.items for item in _pools(reader)], reader.constant(1).obj
+        places(s, ref, kind, pools, *([] if length is None else [length]))
+        return {"index": reader.constant(2)}
+
+
+def _pools(reader: Reader) -> list[Pack]:
+    path, pools = reader.path.to(ITEM, 0), reader.parts[0]
+    reader.s.guard(path, "LEN", len(pools))
+    return [Reader(reader.s, reader.ref, path, pools).values(i) for i in range(len(pools))]  # type: ignore[misc]
+
+
+for _kind in (itertools.product, itertools.permutations, itertools.combinations, itertools.combinations_with_replacement):
+    _combine(_kind)
+
+__all__ = ["GIVEN", "open_"]
