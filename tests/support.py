@@ -8,6 +8,7 @@ import itertools
 import random
 import traceback
 import types
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -51,6 +52,9 @@ def same(a: Any, b: Any, where: str = "result") -> None:
         assert len(a) == len(b), f"{where}: lengths {len(a)} {len(b)}"
         for index, (left, right) in enumerate(zip(a, b, strict=True)):
             same(left, right, f"{where}[{index}]")
+    elif isinstance(a, deque):
+        assert a.maxlen == b.maxlen, f"{where}: maxlen differs"
+        same([*a, vars(a) if hasattr(a, "__dict__") else None], [*b, vars(b) if hasattr(b, "__dict__") else None], where)
     elif isinstance(a, BaseException):
         same(a.args, b.args, where + ".args")
     elif a is not b and isinstance(a, Iterator) and not hasattr(a, "__dict__"):

@@ -240,6 +240,26 @@ def test_set_that_grows_under_the_iterator(x, source, it):
         return str(error), x * 2, source
 
 
+@check(_over(lambda: {"a": 1, "b": 2}), _over(lambda: {1, 2, 3}), breaks=1)
+def test_container_that_grows_before_the_iterator_is_asked(x, source, it):
+    x = x * 2
+    source.update({"c": 5})
+    try:
+        return next(it), x
+    except RuntimeError as error:
+        return str(error), x * 2, list(map(str, source)) if isinstance(source, dict) else len(source)
+
+
+@check(lambda: (torch.ones(2), {"a": 1, "b": 2}), breaks=2)
+def test_dict_that_grows_in_a_loop_with_a_break(x, source):
+    try:
+        for name in source:
+            print(end="")
+            source[name + "x"] = x + 1
+    except RuntimeError as error:
+        return str(error), list(source), x * 2
+
+
 # -- who else holds it ----------------------------------------------------------------------------------------------------
 
 

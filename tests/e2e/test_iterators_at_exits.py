@@ -71,7 +71,7 @@ def test_a_group_that_was_begun(x, items):
     return y * 2, first, [(key, len(list(group))) for key, group in groups], list(one)
 
 
-@check(lambda: (torch.ones(2), {1, 2, 3}, {"a": 1, "b": 2}, deque([1, 2]), OrderedDict(a=1, b=2)), graphs=0, breaks=15)
+@check(lambda: (torch.ones(2), {1, 2, 3}, {"a": 1, "b": 2}, deque([1, 2]), OrderedDict(a=1, b=2)), graphs=0, breaks=12)
 def test_what_changed_is_noticed_by_iterators_behind_the_region(x, members, table, queue, ordered):
     said = []
     for container, change in (

@@ -15,6 +15,7 @@ from framejit.lower import sets
 from framejit.lower.materialize import CONTENTS, DICT_FIELD, Materializer
 from framejit.lower.pack import Instruction
 from framejit.objects.dict_ import user_keys
+from framejit.objects.iterator import STATE
 from framejit.objects.members import Members
 from framejit.objects.rebuild import ADVANCERS, WRITERS
 
@@ -53,7 +54,7 @@ class Effects:
                 continue
             if ITEMS in fields:
                 self._items(ref)
-                fields = [field for field in fields if field not in (ITEMS, APPENDED) and not _is_key(field)]
+                fields = [field for field in fields if field not in (ITEMS, APPENDED, STATE) and not _is_key(field)]
             for field in fields:
                 self._field(ref, field, self.heap.get(ref, field))
 
@@ -123,7 +124,11 @@ class Effects:
         elif issubclass(ref.cls, list):
             self._list(self.m.value(ref), initial, current)
         elif issubclass(ref.cls, deque):
-            if not _extends(initial, current):
+            if self.heap.get(ref, STATE) is self.heap.initial_of(ref, STATE):  # its iterators live on
+                for place, item in enumerate(current):
+                    if item is not initial[place]:
+                        self.call(deque.__setitem__, self.m.value(ref), self.m.const(place), self.m.value(item))
+            elif not _extends(initial, current):
                 self.call(deque.clear, self.m.value(ref))
                 self.call(deque.extend, self.m.value(ref), self.m.tuple_of(current))
             elif len(current) > len(initial):

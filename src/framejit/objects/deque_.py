@@ -7,38 +7,46 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from framejit.core.heap import Heap
-from framejit.core.path import Path
+from framejit.core.path import CALLED, Called, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Ref, Value
 from framejit.objects import sequence
 from framejit.objects.exact import ExactModel, type_name
-from framejit.objects.iterator import STATE, DequeIterator, DequeReverseIterator
+from framejit.objects.iterator import STATE, DequeIterator, DequeReverseIterator, deque_content
 from framejit.objects.method import method
 from framejit.objects.model import model
 from framejit.objects.rebuild import STEP
 from framejit.objects.sameness import same_or_equal
 from framejit.objects.slice_ import index
-from framejit.reasons import R
 
 ITEMS, MAXLEN = Heap.ITEMS, ("maxlen",)
+MAXLEN_OF: Any = vars(deque)["maxlen"]
 
 
 def items(s: Services, v: Value) -> tuple[Value, ...]:
     """The items of a deque."""
-    assert isinstance(v, Ref)
-    return s.heap.get(v, ITEMS) or ()
+    return deque_content(s, v)
 
 
 def limit(s: Services, v: Value) -> int | None:
     """The maximal length of a deque."""
     assert isinstance(v, Ref)
     found = s.heap.get(v, MAXLEN)
+    if found is None and v.path is not None:
+        found = s.heap.load(v, MAXLEN, Const(real_limit(v.real)))
+        s.guard(v.path.to(CALLED, Called(real_limit, (), f"{v.path}.maxlen")), "EQ", found.obj)
     return None if found is None else found.obj
+
+
+def real_limit(real: Any) -> Any:
+    """The maximal length of a real deque."""
+    return MAXLEN_OF.__get__(real)
 
 
 def put(s: Services, v: Value, content: tuple[Value, ...], left: bool = False) -> None:
     """Replace the contents, dropping what exceeds the maximal length at the end opposite to the growth."""
     assert isinstance(v, Ref)
+    items(s, v)
     most = limit(s, v)
     if most is not None and len(content) > most:
         content = content[:most] if left else content[len(content) - most :]
@@ -53,7 +61,11 @@ class DequeModel(ExactModel):
     __slots__ = ()
 
     def realize(self, s: Services, path: Path, real: Any) -> Value:
-        return s.unsupported(R.UNKNOWN_TYPE, real)
+        s.guard(path, "TYPE", type(real))
+        ref = Ref(type(real), path, real)
+        s.trace.remember(real, ref)
+        s.heap.load(ref, STATE, Const(None))
+        return ref
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         return s.wrap(limit(s, v)) if name == "maxlen" else None
@@ -88,7 +100,9 @@ class DequeModel(ExactModel):
         if symbol == "+=" and not reflected:
             put(s, left, items(s, left) + tuple(s.unpack(right)))
             return left
-        if symbol == "+" and not reflected and issubclass(s.force(right).cls, deque):
+        if symbol == "+" and not reflected:
+            if not issubclass(s.force(right).cls, deque):
+                s.raise_error(TypeError, f'can only concatenate deque (not "{type_name(s.force(right).cls)}") to deque')
             copied = _duplicate(s, left)
             put(s, copied, items(s, left) + items(s, s.force(right)))
             return copied

@@ -257,6 +257,7 @@ for _what, _kind in (*iterator.FORWARD.items(), *iterator.BACKWARD.items()):
         if source is NONE:
             return {"source": source, "index": Const(0), "what": Const(what)}
         assert isinstance(source, Ref)
+        _as_before(reader, source)
         place = reader.constant(1)
         fields: Fields = {"source": source, "index": place, "what": Const(what)}
         entries = dict_.full(s, source)
@@ -264,6 +265,12 @@ for _what, _kind in (*iterator.FORWARD.items(), *iterator.BACKWARD.items()):
             order = tuple(entries)[::-1] if reader.ref.cls in iterator.BACKWARD.values() else tuple(entries)
             fields |= {"order": order, "removals": len(dict_.removals(s, source))}
         return {**fields, "seen": entries}
+
+
+def _as_before(reader: Reader, source: Value) -> None:
+    """The iterator has not seen what the region did to its container before it was first asked."""
+    if isinstance(source, Ref) and reader.s.heap.is_written(source):
+        reader.s.unsupported(R.UNKNOWN_ITERATOR, reader.ref, "a container that changes while it is iterated")
 
 
 def _set_parts(real: Any) -> tuple[Any, ...] | None:
@@ -281,6 +288,7 @@ def _(reader: Reader) -> Fields:
     s, source = reader.s, reader.s.force(reader.value(0))
     if source is NONE:
         return {"source": source, "index": Const(0)}
+    _as_before(reader, source)
     place = reader.constant(1)
     entries = set_.members(s, source)
     return {"source": source, "index": place, "order": set_.real_order(s, source, entries), "seen": entries}

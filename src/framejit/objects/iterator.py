@@ -15,7 +15,7 @@ from typing import Any
 from framejit.core.errors import Raised
 from framejit.core.heap import MISSING, Heap
 from framejit.core.lifetime import ending
-from framejit.core.path import BINARY, LEN, Path
+from framejit.core.path import BINARY, CALLED, ITEM, LEN, Called, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Number, Pack, Ref, Value
 from framejit.objects import dict_, list_, set_, tuple_
@@ -444,8 +444,22 @@ STATE = ("state",)  # of a deque: another constant after each change of its leng
 
 
 def deque_content(s: Services, v: Value) -> tuple[Value, ...]:
-    """The items of a deque, which its model has loaded when it was realised."""
-    return s.heap.get(v, Heap.ITEMS) or ()  # type: ignore[arg-type]
+    """The items of a deque; a real one is read, and its length guarded, at the first need."""
+    assert isinstance(v, Ref)
+    found = s.heap.get(v, Heap.ITEMS)
+    if found is None and v.path is not None:
+        real = tuple(deque.__iter__(v.real))
+        content = v.path.to(CALLED, Called(contents, (), f"tuple({v.path})"))
+        if s.is_dynamic(content.to(LEN), len(real)):  # type: ignore[attr-defined]
+            s.unsupported(R.OPAQUE_OPERATION, v, "its length changes from call to call")
+        s.guard(content, "LEN", len(real))
+        found = s.heap.load(v, Heap.ITEMS, tuple(s.input(content.to(ITEM, i), item) for i, item in enumerate(real)))
+    return found or ()
+
+
+def contents(real: Any) -> tuple[Any, ...]:
+    """The items of a real deque."""
+    return tuple(deque.__iter__(real))
 
 
 def _deque_advance(backwards: bool) -> Advance:
