@@ -35,7 +35,7 @@ static PyObject *set_place(PyObject *Py_UNUSED(module), PyObject *args) {
         PyErr_SetString(PyExc_ValueError, "set_place(): an enumerate counts on, in small numbers");
         return NULL;
     }
-    it->index = index;
+    it->index = ended && kind == LIST ? -1 : index; /* since 3.13 that is what an ended one is known by */
     if (ended) Py_CLEAR(it->source);
     Py_RETURN_NONE;
 }
