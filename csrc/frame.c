@@ -181,12 +181,33 @@ static int raising_unit(FJContext *c) {
     return c->pc / 2 < c->code->_co_firsttraceable ? c->code->_co_firsttraceable : c->pc / 2;
 }
 
+/* Whether the frame has what the handler expects on its stack, and room for what it gets. */
+static int is_ready(FJContext *c, Handler handler) {
+    int bottom = c->code->co_nlocalsplus + handler.depth;
+    return handler.target >= 0 && c->frame->stacktop >= bottom && handler.depth + handler.lasti < c->code->co_stacksize;
+}
+
 int fj_catch(FJContext *c) {
     int unit = raising_unit(c);
     Handler handler = handler_of(c->code, unit);
-    int bottom = c->code->co_nlocalsplus + handler.depth;
-    if (handler.target < 0 || c->frame->stacktop < bottom || handler.depth + handler.lasti >= c->code->co_stacksize) return 0;
+    if (!is_ready(c, handler)) return 0;
     return unwind(c, unit) ? 0 : (c->pc = handler.target * 2, 1);
+}
+
+int fj_is_handled(FJContext *c, int pc) { return is_ready(c, handler_of(c->code, pc / 2)); }
+
+FJOut fj_rethrow(FJContext *c, int lasti) {
+    Handler handler = handler_of(c->code, c->pc / 2);
+    PyObject *error = fj_take_error(), *place = handler.lasti ? PyLong_FromLong(lasti) : NULL;
+    if (handler.lasti && !place) {
+        Py_DECREF(error);
+        return FJ_OUT_THROW;
+    }
+    fj_truncate(c->frame, c->code->co_nlocalsplus + handler.depth);
+    if (place) fj_push(c->frame, place);
+    fj_push(c->frame, error);
+    c->pc = handler.target * 2;
+    return FJ_OUT_LOOKUP;
 }
 
 int fj_prepare_throw(FJContext *c) {

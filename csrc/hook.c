@@ -227,6 +227,18 @@ static PyObject *run_frame(PyThreadState *ts, FJThread *t, FJPyFrame *f) {
     return mode == FJ_MODE_OFF ? run_off(&c) : evaluate(ts, f, 0);
 }
 
+/* A generator goes on with an exception that was thrown into it: at its handler, if it has one. */
+static PyObject *run_thrown(PyThreadState *ts, FJThread *t, FJPyFrame *f) {
+    FJContext c = {ts, t, f, fj_frame_code(f), NULL, fj_frame_pc(f) - 2, 1, NULL, NULL};
+    if (FJ_THROW_LOOKS_BACK || ts->c_profilefunc || fj_traced(ts, c.code) || !fj_is_handled(&c, c.pc)) return evaluate(ts, f, 1);
+    FJRaised raised = fj_set_aside();
+    c.record = fj_code(c.code);
+    if (!c.record) PyErr_Clear();
+    int wanted = c.record && fj_code_mode(c.record, t->key) == FJ_MODE_CAPTURE;
+    fj_set_again(raised);
+    return wanted && fj_catch(&c) ? fj_loop(&c, FJ_OUT_LOOKUP) : evaluate(ts, f, 1);
+}
+
 void fj_pending_taken(FJPending *pending) {
     fj_thread.pending = NULL;
     if (pending->collector) PyGC_Enable();
@@ -253,8 +265,10 @@ PyObject *fj_hook(PyThreadState *ts, FJPyFrame *f, int throwflag) {
     }
     if (t->pending && t->pending->code == fj_frame_code(f) && !throwflag)
         result = run_pending(ts, t, f);
-    else if (!t->enabled || throwflag || too_deep)
+    else if (!t->enabled || too_deep)
         result = evaluate(ts, f, throwflag);
+    else if (throwflag)
+        result = run_thrown(ts, t, f);
     else
         result = run_frame(ts, t, f);
     if (too_deep) {

@@ -83,6 +83,10 @@ FJPyFrame *fj_link(FJContext *c, int pc);
 void fj_unlink(FJContext *c, FJPyFrame *previous);
 /* Moves the frame to the handler, if it has one, of the exception that is set and appears at c->pc. */
 int fj_catch(FJContext *c);
+/* Whether the frame has a handler for what the instruction at pc raises. */
+int fj_is_handled(FJContext *c, int pc);
+/* Moves the frame to that handler, for an exception that was raised before, at `lasti` (code units). */
+FJOut fj_rethrow(FJContext *c, int lasti);
 /* Prepares the frame for the exception that is set to appear at c->pc: the throw flag to evaluate it with. */
 int fj_prepare_throw(FJContext *c);
 /* Ends the frame with a value (stolen) at the return instruction at pc. */

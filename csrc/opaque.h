@@ -9,7 +9,10 @@ typedef struct {
     FJContext *c;
     FJPyFrame *f;
     const FJOpaqueOp *op;
-    int jump; /* go on at target_pc */
+    int jump;   /* go on at target_pc */
+    int native; /* nothing was done: CPython does it */
+    int again;  /* the exception that is set was raised before, at `lasti` (code units) */
+    int lasti;
 } FJRun;
 
 /* 0, or -1 with an exception. */
@@ -70,5 +73,7 @@ PyObject *fj_operand(FJRun *r, int i);
 
 extern const FJOperation fj_name_operations[FJ_OPAQUE_COUNT];    /* names, imports, attributes */
 extern const FJOperation fj_object_operations[FJ_OPAQUE_COUNT];  /* calls, operators, iteration, blocks */
+extern const FJOperation fj_raise_operations[FJ_OPAQUE_COUNT];   /* raises, handlers, locals */
+extern const FJOperation fj_await_operations[FJ_OPAQUE_COUNT];   /* coroutines */
 extern const FJOperation fj_builder_operations[FJ_OPAQUE_COUNT]; /* containers and text */
 #endif

@@ -148,35 +148,6 @@ static int load_build_class(FJRun *r) {
     return fj_result(r, 0, value);
 }
 
-/* Unbinds a local, or empties the cell in its slot. */
-static int delete_slot(FJRun *r) {
-    int i = r->op->arg;
-    PyCodeObject *code = r->c->code;
-    if (i < 0 || i >= code->co_nlocalsplus) {
-        PyErr_SetString(PyExc_SystemError, "framejit: no such slot");
-        return -1;
-    }
-    PyObject *old = r->f->localsplus[i], *name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
-    int kind = (unsigned char)PyBytes_AS_STRING(code->co_localspluskinds)[i];
-    if (kind & (CO_FAST_CELL | CO_FAST_FREE) && old && PyCell_Check(old)) {
-        if (PyCell_GET(old)) return PyCell_Set(old, NULL);
-        if (kind & CO_FAST_FREE) {
-            PyErr_Format(
-                PyExc_NameError, "cannot access free variable '%U' where it is not associated with a value in enclosing scope",
-                name);
-            return -1;
-        }
-        old = NULL;
-    }
-    if (!old) {
-        PyErr_Format(PyExc_UnboundLocalError, "cannot access local variable '%U' where it is not associated with a value", name);
-        return -1;
-    }
-    r->f->localsplus[i] = NULL;
-    Py_DECREF(old);
-    return 0;
-}
-
 /* ---- Imports ---------------------------------------------------------------------------------------------------- */
 static int import_name(FJRun *r) {
     PyObject *name = name_of(r), *text, *import;
@@ -262,7 +233,6 @@ const FJOperation fj_name_operations[FJ_OPAQUE_COUNT] = {
     [FJ_OPAQUE_STORE_NAME] = store_name,
     [FJ_OPAQUE_DELETE_NAME] = delete_name,
     [FJ_OPAQUE_LOAD_BUILD_CLASS] = load_build_class,
-    [FJ_OPAQUE_DELETE_SLOT] = delete_slot,
     [FJ_OPAQUE_IMPORT_NAME] = import_name,
     [FJ_OPAQUE_IMPORT_FROM] = import_from,
 };

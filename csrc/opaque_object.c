@@ -225,7 +225,7 @@ static int jump_if_true_or_pop(FJRun *r) { return jump_or_pop_on(r, 1); }
 
 static int jump_if_false_or_pop(FJRun *r) { return jump_or_pop_on(r, 0); }
 
-/* ---- With blocks and except clauses ------------------------------------------------------------------------------- */
+/* ---- With blocks ------------------------------------------------------------------------------- */
 static PyObject *special(PyObject *manager, const char *name, const char *complaint) {
     PyObject *text = PyUnicode_InternFromString(name), *method = text ? _PyObject_LookupSpecial(manager, text) : NULL;
     Py_XDECREF(text);
@@ -265,24 +265,6 @@ static int with_exit(FJRun *r) {
     return fj_result(r, 0, result);
 }
 
-static int is_exception_class(PyObject *type) {
-    if (PyExceptionClass_Check(type)) return 1;
-    PyErr_SetString(PyExc_TypeError, "catching classes that do not inherit from BaseException is not allowed");
-    return 0;
-}
-
-static int check_exc_match(FJRun *r) {
-    if (fj_need(r, 2) < 0) return -1;
-    PyObject *type = TOP(r, 1);
-    if (!PyTuple_Check(type)) {
-        if (!is_exception_class(type)) return -1;
-    } else {
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type); i++)
-            if (!is_exception_class(PyTuple_GET_ITEM(type, i))) return -1;
-    }
-    return fj_truth(r, 1, PyErr_GivenExceptionMatches(TOP(r, 2), type));
-}
-
 ONE(match_mapping, (a = (PyObject *)Py_TYPE(a), fj_truth(r, 0, PyType_HasFeature((PyTypeObject *)a, Py_TPFLAGS_MAPPING))))
 ONE(match_sequence, (a = (PyObject *)Py_TYPE(a), fj_truth(r, 0, PyType_HasFeature((PyTypeObject *)a, Py_TPFLAGS_SEQUENCE))))
 
@@ -315,7 +297,6 @@ const FJOperation fj_object_operations[FJ_OPAQUE_COUNT] = {
     [FJ_OPAQUE_JUMP_IF_FALSE_OR_POP] = jump_if_false_or_pop,
     [FJ_OPAQUE_BEFORE_WITH] = before_with,
     [FJ_OPAQUE_WITH_EXIT] = with_exit,
-    [FJ_OPAQUE_CHECK_EXC_MATCH] = check_exc_match,
     [FJ_OPAQUE_MATCH_MAPPING] = match_mapping,
     [FJ_OPAQUE_MATCH_SEQUENCE] = match_sequence,
     [FJ_OPAQUE_POP_TOP] = pop_top,

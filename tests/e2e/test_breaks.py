@@ -108,7 +108,7 @@ def test_break_in_init_and_property(x):
     return thing.value + thing.y
 
 
-@check(breaks=4)
+@check(breaks=5)
 def test_break_in_enter_and_exit(x):
     with Thing(x) as thing:
         y = thing.y * 3

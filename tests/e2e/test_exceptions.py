@@ -279,7 +279,7 @@ def handles(x, log):
     return x + 1
 
 
-@check(lambda: (torch.ones(2), False), lambda: (torch.ones(2), True), graphs=4, breaks=5)
+@check(lambda: (torch.ones(2), False), lambda: (torch.ones(2), True), graphs=10, breaks=6)
 def test_regions_know_whether_an_exception_is_being_handled(x, handling):
     log = []
     x = handles(x, log)

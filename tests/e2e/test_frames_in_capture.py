@@ -33,7 +33,7 @@ def kept():
     return frame.f_code.co_name, frame
 
 
-@check(graphs=2, breaks=2)
+@check(graphs=1, breaks=2)
 def test_a_frame_that_is_kept(x):
     name, frame = kept()
     return x + 1, name, type(frame).__name__, frame.f_code.co_name

@@ -283,7 +283,7 @@ class Interpreter:
             state = frame.state(state, callee, self.state["handled"] if callee is None else None)
         chain = tuple(Where(frame.real_code, frame.instr.own_pc) for frame in self.frames)
         ins = self.frames[-1].instr
-        kind = ExitKind.NATIVE if ins.op in NATIVE_OPS else ExitKind.OPAQUE
+        kind = ExitKind.NATIVE if ins.op in LEAVING_OPS or (ins.op in RAISING_OPS and ins.handler < 0) else ExitKind.OPAQUE
         if in_front:
             kind = ExitKind.ENTER
         leaves = self.callers - len(self.waiting)
@@ -434,6 +434,8 @@ class Interpreter:
 HOLDING_OPS = frozenset({
     "LOAD_FAST", "LOAD_CONST", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CLOSURE", "PUSH_NULL", "COPY", "SWAP", "NOP", "RESUME",
 })  # fmt: skip
-NATIVE_OPS = frozenset({"RETURN_VALUE", "YIELD_VALUE", "RAISE_VARARGS", "RERAISE", "RETURN_GENERATOR", "SEND"})
+# What ends or suspends the frame, and what does so where nothing in the frame handles the exception.
+LEAVING_OPS = frozenset({"RETURN_VALUE", "YIELD_VALUE", "ASYNC_GEN_WRAP", "RETURN_GENERATOR"})
+RAISING_OPS = frozenset({"RAISE_VARARGS", "RERAISE"})
 
 __all__ = ["MISSING", "OPS", "Interpreter", "Pack", "Start"]

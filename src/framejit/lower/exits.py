@@ -21,7 +21,8 @@ GENERATOR_FLAGS = 0x20 | 0x80 | 0x200
 # Canonical op -> opaque kind where the names differ, and what its argument is where it is not the instruction's.
 RENAMED = {
     "WITH_EXCEPT_START": "WITH_EXIT", "POP_JUMP_IF_TRUE": "JUMP_IF_TRUE", "POP_JUMP_IF_FALSE": "JUMP_IF_FALSE",
-    "LOAD_SUPER_METHOD": "LOAD_SUPER_ATTR",
+    "LOAD_SUPER_METHOD": "LOAD_SUPER_ATTR", "LOAD_FAST": "LOAD_SLOT", "STORE_FAST": "STORE_SLOT", "DELETE_FAST": "DELETE_SLOT",
+    "LOAD_DEREF": "LOAD_CELL", "STORE_DEREF": "STORE_CELL", "DELETE_DEREF": "DELETE_SLOT",
 }  # fmt: skip
 ARGUMENTS: dict[str, Any] = {
     "COMPARE_OP": lambda ins: ins.arg,
@@ -44,6 +45,8 @@ ARGUMENTS: dict[str, Any] = {
     "MAP_ADD": lambda ins: ins.value,
     "LOAD_SUPER_ATTR": lambda ins: 2 * ins.arg,
     "LOAD_SUPER_METHOD": lambda ins: 1 + 2 * ins.arg,
+    "RAISE_VARARGS": lambda ins: ins.value,
+    **dict.fromkeys(("LOAD_FAST", "STORE_FAST", "DELETE_FAST", "LOAD_DEREF", "STORE_DEREF", "DELETE_DEREF"), lambda ins: ins.value),
 }
 NAMED = frozenset({
     "LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "LOAD_SUPER_METHOD", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME",

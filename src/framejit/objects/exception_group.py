@@ -131,8 +131,8 @@ def prepare_reraise_star(s: Services, original: Value, exceptions: list[Value]) 
     left = [value for value in map(s.force, exceptions) if value.cls is not type(None)]
     if not left or not is_group(original):
         return left[0] if left else NONE
-    if any(not isinstance(value, Ref) or value.path is not None for value in (original, *left)):
-        s.unsupported(R.EXCEPTION_OPERATION, original, "except* that lets exceptions through which exist already")
+    if any(not isinstance(value, Ref) for value in (original, *left)):
+        s.unsupported(R.EXCEPTION_OPERATION, original, "except* with an exception that is a constant")
     raised = [value for value in left if not _same_metadata(s, value, original)]
     kept = {id(leaf) for value in left if value not in raised for leaf in _leaves(s, value)}
     again, _ = split(s, original, lambda item: id(item) in kept, False)
@@ -144,7 +144,8 @@ def prepare_reraise_star(s: Services, original: Value, exceptions: list[Value]) 
 
 
 def _same_metadata(s: Services, one: Value, other: Value) -> bool:
-    return all(s.heap.get(one, field) is s.heap.get(other, field) for field in (TRACEBACK, CAUSE, CONTEXT))  # type: ignore[arg-type]
+    fields = ((TRACEBACK, "__traceback__"), (CAUSE, "__cause__"), (CONTEXT, "__context__"))
+    return all(s.is_same(_field(s, one, *field), _field(s, other, *field)) for field in fields)  # type: ignore[arg-type]
 
 
 def _leaves(s: Services, value: Value) -> list[Value]:

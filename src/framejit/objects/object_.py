@@ -21,6 +21,7 @@ from framejit.objects.model import Model, model, model_of
 from framejit.reasons import R
 
 HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8
+HOLDS_OTHERS = 1 << 14  # Py_TPFLAGS_HAVE_GC
 DICT_FIELD, REFERENT = ("dict",), ("referent",)  # the second of a weak reference
 ITEMS = Heap.ITEMS
 PLAIN = (int, float, str, bytes, bool, complex, types.NoneType, types.EllipsisType, types.NotImplementedType)
@@ -714,9 +715,9 @@ class ObjectModel(Model):
 
     def realize(self, s: Services, path: Path, real: Any) -> Value:
         cls = type(real)
-        immutable = not cls.__flags__ & HEAP_TYPE and not cls.__dictoffset__ and cls.__hash__ is object.__hash__
+        immutable = not cls.__flags__ & (HEAP_TYPE | HOLDS_OTHERS) and not cls.__dictoffset__ and cls.__hash__ is object.__hash__
         if immutable or enum.Enum in cls.__mro__:
-            s.guard(path, "IS", real)  # singletons and other immutable objects of C types
+            s.guard(path, "IS", real)  # singletons and other objects of C types that are nothing but themselves
             return Const(real, path)
         s.guard(path, "TYPE", cls)
         ref = Ref(cls, path, real)
