@@ -187,6 +187,9 @@ int fj_compiled_init(PyObject *module);
 int fj_generator_init(PyObject *module);
 /* Places of real iterators (iterators.c). */
 int fj_iterators_init(PyObject *module);
+PyTypeObject *fj_type_of(PyObject *call, PyObject *sample, Py_ssize_t size);
+PyTypeObject *fj_named_type(const char *module, const char *name, Py_ssize_t size);
+int fj_iterator_fields_init(PyObject *module); /* iterator_fields.c */
 /* Wraps a generator, coroutine or asynchronous generator; steals it. */
 PyObject *fj_generator_wrap(PyObject *inner, PyObject *key);
 

@@ -71,7 +71,7 @@ static PyMethodDef methods[] = {
 };
 
 /* The type of what `iter(sample)` or `call(sample)` gives, checked to be laid out as expected; steals the sample. */
-static PyTypeObject *type_of(PyObject *call, PyObject *sample, Py_ssize_t size) {
+PyTypeObject *fj_type_of(PyObject *call, PyObject *sample, Py_ssize_t size) {
     PyObject *made = !sample ? NULL : call ? PyObject_CallOneArg(call, sample) : PyObject_GetIter(sample);
     Py_XDECREF(sample);
     if (!made) return NULL;
@@ -84,7 +84,7 @@ static PyTypeObject *type_of(PyObject *call, PyObject *sample, Py_ssize_t size) 
 }
 
 /* A type that has to be known by name: a function of a module of the standard library. */
-static PyTypeObject *named(const char *module, const char *name, Py_ssize_t size) {
+PyTypeObject *fj_named_type(const char *module, const char *name, Py_ssize_t size) {
     PyObject *imported = PyImport_ImportModule(module);
     PyObject *found = imported ? PyObject_GetAttrString(imported, name) : NULL;
     Py_XDECREF(imported);
@@ -97,17 +97,17 @@ static PyTypeObject *named(const char *module, const char *name, Py_ssize_t size
 int fj_iterators_init(PyObject *module) {
     const Py_ssize_t size = sizeof(Indexed);
     PyObject *backwards = (PyObject *)&PyReversed_Type;
-    indexed[LIST] = type_of(NULL, PyList_New(0), size);
-    indexed[LIST_BACKWARDS] = indexed[LIST] ? type_of(backwards, PyList_New(0), size) : NULL;
-    indexed[TUPLE] = indexed[LIST_BACKWARDS] ? type_of(NULL, PyTuple_New(0), size) : NULL;
-    indexed[TEXT] = indexed[TUPLE] ? type_of(NULL, PyUnicode_FromString("\xc4\x80"), size) : NULL;
-    indexed[LATIN] = indexed[TEXT] ? type_of(NULL, PyUnicode_FromString(""), size) : NULL;
-    indexed[BYTES] = indexed[LATIN] ? type_of(NULL, PyBytes_FromString(""), size) : NULL;
+    indexed[LIST] = fj_type_of(NULL, PyList_New(0), size);
+    indexed[LIST_BACKWARDS] = indexed[LIST] ? fj_type_of(backwards, PyList_New(0), size) : NULL;
+    indexed[TUPLE] = indexed[LIST_BACKWARDS] ? fj_type_of(NULL, PyTuple_New(0), size) : NULL;
+    indexed[TEXT] = indexed[TUPLE] ? fj_type_of(NULL, PyUnicode_FromString("\xc4\x80"), size) : NULL;
+    indexed[LATIN] = indexed[TEXT] ? fj_type_of(NULL, PyUnicode_FromString(""), size) : NULL;
+    indexed[BYTES] = indexed[LATIN] ? fj_type_of(NULL, PyBytes_FromString(""), size) : NULL;
     if (!indexed[BYTES]) return -1;
     indexed[SEQUENCE] = &PySeqIter_Type;
     indexed[REVERSED] = &PyReversed_Type;
     indexed[ENUMERATE] = &PyEnum_Type;
     until = &PyCallIter_Type;
-    if (!(slice = named("itertools", "islice", sizeof(Slice)))) return -1;
+    if (!(slice = fj_named_type("itertools", "islice", sizeof(Slice)))) return -1;
     return PyModule_AddFunctions(module, methods);
 }

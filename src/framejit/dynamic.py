@@ -1,8 +1,9 @@
-"""Which Python ints and floats become numbers of the program: those that were seen to change between captures."""
+"""What was seen to change between captures: ints and floats that become numbers of the program, objects that are others each time."""
 
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
@@ -10,12 +11,13 @@ from framejit.core.path import Path
 
 
 class Seen:
-    """What is known of the numbers that one code object found at its paths, by (pc, path text)."""
+    """What is known of the numbers and objects that one code object found at its paths, by (pc, path text)."""
 
-    __slots__ = ("values", "changing", "static")
+    __slots__ = ("values", "objects", "changing", "static")
 
     def __init__(self) -> None:
         self.values: dict[tuple[int, str], int | float] = {}
+        self.objects: dict[tuple[int, str], tuple[Any, Callable[[], Any] | None]] = {}
         self.changing: set[tuple[int, str]] = set()
         self.static: set[tuple[int, str]] = set()
 
@@ -43,6 +45,25 @@ def should_be_dynamic(code: CodeType, pc: int, path: Path, value: int | float) -
         return False
     record.changing.add(key)
     return True
+
+
+def is_another(code: CodeType, pc: int, path: Path, real: Any, kind: Any) -> bool:
+    """Whether the object at this path is another one of the same kind than an earlier capture at this place met; remembers it."""
+    record, key = seen(code), (pc, str(path))
+    before, known = record.objects.get(key, (None, None))
+    if before is kind and (known is None or known() is not real):
+        record.objects[key] = kind, None
+        return True
+    if before is not kind:
+        record.objects[key] = kind, _reference(real)
+    return False
+
+
+def _reference(real: Any) -> Callable[[], Any]:
+    try:
+        return weakref.ref(real)
+    except TypeError:
+        return lambda: real
 
 
 def make_static(code: CodeType, pc: int, path: str) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import itertools
 import operator
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -66,13 +67,26 @@ KINDS: dict[str, Callable[[], Iterator[Any]]] = {
     "permutations": lambda: itertools.permutations([1, 2, 3], 2),
     "combinations": lambda: itertools.combinations("abc", 2),
     "nested": lambda: enumerate(zip(map(abs, iter([-1, -2, -3])), itertools.islice(iter("abcd"), 3)), 7),
+    "pairwise": lambda: itertools.pairwise([1, 2, 3]),
+    "cycle": lambda: itertools.cycle([1, 2]),
+    "cycle of a cycle": lambda: itertools.cycle(itertools.islice(itertools.cycle("ab"), 3)),
+    "empty cycle": lambda: itertools.cycle([]),
+    "zip_longest": lambda: itertools.zip_longest("abc", [1]),
+    "zip_longest of three": lambda: itertools.zip_longest([1], "abc", [], fillvalue="-"),
+    "product": lambda: itertools.product("ab", [1, 2]),
+    "empty product": lambda: itertools.product("ab", []),
+    "combinations with replacement": lambda: itertools.combinations_with_replacement("ab", 2),
+    "initial": lambda: itertools.accumulate([1, 2, 3], max, initial=2),
+    "total None": lambda: itertools.accumulate([1, 2, 3], lambda total, item: None),
+    "groupby": lambda: itertools.groupby("aabbc"),
+    "groupby with a key": lambda: itertools.groupby([1, 2, 10, 3], lambda x: x > 5),
+    "deque": lambda: iter(deque([1, 2, 3])),
+    "reversed deque": lambda: reversed(deque([1, 2, 3])),
+    "OrderedDict": lambda: iter(OrderedDict(a=1, b=2)),
+    "items of an OrderedDict": lambda: iter(OrderedDict(a=1, b=2).items()),
+    "reversed values of an OrderedDict": lambda: reversed(OrderedDict(a=1, b=2).values()),
 }
 BROKEN: dict[str, Callable[[], Iterator[Any]]] = {  # as in eager, but by breaks
-    "pairwise": lambda: itertools.pairwise([1, 2, 3]),
-    "cycle": lambda: itertools.islice(itertools.cycle([1, 2]), 5),
-    "zip_longest": lambda: itertools.zip_longest("abc", [1]),
-    "product": lambda: itertools.product("ab", [1, 2]),
-    "initial": lambda: itertools.accumulate([1, 2, 3], max, initial=2),
     "tee": lambda: itertools.tee([1, 2, 3])[0],
 }
 

@@ -383,6 +383,10 @@ class Interpreter:
             return False
         return dynamic.should_be_dynamic(self.start.code, self.start.pc, path, real)
 
+    def is_another(self, path: Path, real: Any, kind: Any) -> bool:
+        """Whether the object found at `path` is another one each time, of one kind."""
+        return dynamic.is_another(self.start.code, self.start.pc, path, real, kind)
+
     def dynamic_length(self, path: Path, real_length: int) -> Value | None:
         """The length at `path` as a number if it changed between captures, else None."""
         if self.is_dynamic(path, real_length):

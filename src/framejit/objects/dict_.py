@@ -288,7 +288,7 @@ class DictModel(ExactModel):
         return bool_const(lookup(s, v, key_in(s, v, item)) is not MISSING)
 
     def iter(self, s: Services, v: Value) -> Value:
-        return new_iterator(s, v, KEYS, type(iter({})))
+        return new_iterator(s, v, "keys", False, issubclass(v.cls, OrderedDict))
 
     def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
         right = s.force(right)
@@ -323,14 +323,20 @@ class DictModel(ExactModel):
         return bool_const(equal == (symbol == "=="))
 
 
-KEYS, VALUES, PAIRS = Const("keys"), Const("values"), Const("items")
+_SAMPLE: dict[Any, Any] = {}
+_ORDERED: OrderedDict[Any, Any] = OrderedDict()
+FORWARD = {"keys": type(iter(_SAMPLE)), "values": type(iter(_SAMPLE.values())), "items": type(iter(_SAMPLE.items()))}
+BACKWARD = {"keys": type(reversed(_SAMPLE)), "values": type(reversed(_SAMPLE.values())), "items": type(reversed(_SAMPLE.items()))}
+OrderedIterator = type(iter(_ORDERED))
 
 
-def new_iterator(s: Services, v: Value, what: Const, cls: type) -> Ref:
-    """A dict iterator; `seen` is the entries as last looked at, to notice changes."""
+def new_iterator(s: Services, v: Value, what: str, backwards: bool, ordered: bool) -> Ref:
+    """An iterator over a dict, `ordered` as only OrderedDicts have it; `seen` is the entries as last looked at, to notice changes."""
     assert isinstance(v, Ref)
-    entries = full(s, v)
-    return s.heap.new(cls, {("source",): v, ("what",): what, ("index",): Const(0), ("seen",): entries, STEP: s.steps})  # type: ignore[attr-defined]
+    fields = {("source",): v, ("what",): Const(what), ("index",): Const(0), ("seen",): full(s, v), STEP: s.steps}  # type: ignore[attr-defined]
+    if ordered:
+        return s.heap.new(OrderedIterator, {**fields, ("backwards",): bool_const(backwards)})
+    return s.heap.new((BACKWARD if backwards else FORWARD)[what], fields)
 
 
 def new_dict(s: Services, pairs: Iterable[tuple[Value, Value]] = (), cls: type = dict) -> Ref:

@@ -11,7 +11,7 @@ from framejit.core.heap import MISSING
 from framejit.core.path import CALLED, Called, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value, bool_const
-from framejit.objects import dict_, iterator, set_
+from framejit.objects import dict_, set_
 from framejit.objects.dict_ import full, hash_key, key_in, lookup
 from framejit.objects.exact import ExactModel
 from framejit.objects.members import Entries, Items, Members, listed
@@ -28,6 +28,7 @@ VIEWS = {
     type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items",
     type(_ORDERED.keys()): "keys", type(_ORDERED.values()): "values", type(_ORDERED.items()): "items",
 }  # fmt: skip
+ORDERED = {type(_ORDERED.keys()), type(_ORDERED.values()), type(_ORDERED.items())}
 
 
 def source(s: Services, v: Value) -> Ref:
@@ -55,8 +56,7 @@ class ViewModel(ExactModel):
         return s.len(source(s, v)) if source(s, v).cls in (dict, OrderedDict) else Const(len(full(s, source(s, v))))
 
     def iter(self, s: Services, v: Value) -> Value:
-        what = VIEWS[v.cls]
-        return dict_.new_iterator(s, source(s, v), Const(what), iterator.FORWARD[what])
+        return dict_.new_iterator(s, source(s, v), VIEWS[v.cls], False, v.cls in ORDERED)
 
     def contains(self, s: Services, v: Value, item: Value) -> Value | None:
         of, what = source(s, v), VIEWS[v.cls]
@@ -107,9 +107,9 @@ def _register() -> None:
         for name in ("keys", "values", "items"):
             view = type(getattr(_ORDERED if ordered else {}, name)())
             method(getattr(kind, name))(_maker(view))
-        method(kind.__reversed__)(_reverser("keys"))
+        method(kind.__reversed__)(_reverser(ordered))
     for view, name in VIEWS.items():
-        method(vars(view)["__reversed__"])(_view_reverser(name))
+        method(vars(view)["__reversed__"])(_view_reverser(name, view in ORDERED))
         if "isdisjoint" in vars(view):
             method(vars(view)["isdisjoint"], "other /")(_is_disjoint)
 
@@ -121,16 +121,16 @@ def _maker(view: type) -> Any:
     return make
 
 
-def _reverser(what: str) -> Any:
+def _reverser(ordered: bool) -> Any:
     def reverse(s: Services, self: Value) -> Value:
-        return dict_.new_iterator(s, self, Const(what), iterator.BACKWARD[what])
+        return dict_.new_iterator(s, self, "keys", True, ordered)
 
     return reverse
 
 
-def _view_reverser(what: str) -> Any:
+def _view_reverser(what: str, ordered: bool) -> Any:
     def reverse(s: Services, self: Value) -> Value:
-        return dict_.new_iterator(s, source(s, self), Const(what), iterator.BACKWARD[what])
+        return dict_.new_iterator(s, source(s, self), what, True, ordered)
 
     return reverse
 

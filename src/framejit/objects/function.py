@@ -12,6 +12,8 @@ from framejit.core.heap import MISSING
 from framejit.core.path import (
     ATTR,
     BUILTINS,
+    CALLED,
+    CALLER_SLOT,
     CELL,
     CLOSURE,
     DICT_ITEM,
@@ -209,12 +211,12 @@ def _write_text(s: Services, function: Const | Ref, name: str, new: Value) -> bo
 
 @model(types.FunctionType)
 class FunctionModel(Model):
-    """Functions: constants where they are found in globals, classes and modules; objects where they are fresh closures."""
+    """Functions: constants unless they are fresh closures, as those in locals and those that were seen to be others each time are."""
 
     __slots__ = ()
 
     def realize(self, s: Services, path: Path, real: Any) -> Value:
-        if "<locals>" in real.__qualname__ and _is_local(path):
+        if ("<locals>" in real.__qualname__ and _is_local(path)) or s.is_another(path, real, real.__code__):  # type: ignore[attr-defined]
             s.guard(path, "TYPE", types.FunctionType)
             ref = Ref(types.FunctionType, path, real)
             s.trace.remember(real, ref)
@@ -286,11 +288,11 @@ def _is_local(path: Path) -> bool:
     root = path
     while root.parent is not None:
         root = root.parent
-    if root.kind != SLOT:
+    if root.kind not in (SLOT, CALLER_SLOT):
         return False
     step: Path | None = path
     while step is not None and step.parent is not None:
-        if step.kind not in (CELL, ITEM, METHOD_FUNC, FUNC_FIELD, CLOSURE):
+        if step.kind not in (CALLED, CELL, ITEM, METHOD_FUNC, FUNC_FIELD, CLOSURE):
             return False
         step = step.parent
     return True

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 from framejit import _C
 from framejit.core.path import CALLED, ITEM, Called, Path
 from framejit.core.services import Services
-from framejit.core.value import FALSE, NONE, TRUE, Const, Number, Pack, Ref, Value
+from framejit.core.value import FALSE, NONE, Const, Number, Pack, Ref, Value
 from framejit.objects import dict_, iterator, set_
-from framejit.objects.itertools_ import places
 from framejit.objects.rebuild import ADVANCERS, Field
 from framejit.reasons import R
 
@@ -209,10 +208,14 @@ def step(real: Any, steps: int, ended: bool) -> None:
         next(real, None)
 
 
+def _taken(before: Field, now: Field) -> Const:
+    return Const(now("index").obj - before("index").obj)
+
+
 def _steps(before: Field, now: Field) -> tuple[Any, list[Value]] | None:
     if not moved(before, now, "source", "index"):
         return None
-    return step, [Const(now("index").obj - before("index").obj), Const(now("source") is NONE)]
+    return step, [_taken(before, now), Const(now("source") is NONE)]
 
 
 def _dict_parts(kind: type) -> Parts:
@@ -297,7 +300,7 @@ def _(reader: Reader) -> Fields:
 # -- enumerate, zip, map, filter --------------------------------------------------------------------------------------
 
 
-def _arguments(real: Any) -> tuple[Any, ...]:
+def arguments(real: Any) -> tuple[Any, ...]:
     found: tuple[Any, ...] = real.__reduce__()[1]
     return found
 
@@ -323,172 +326,63 @@ def _(reader: Reader) -> Fields:
     return {"function": reader.value(0), "sources": reader.values(1)}
 
 
-def _function_and_source(reader: Reader) -> Fields:
-    return {"function": reader.value(0), "source": reader.value(1)}
+def function_and_source(reader: Reader, function: int = 0, source: int = 1) -> Fields:
+    """Both, from these places."""
+    return {"function": reader.value(function), "source": reader.value(source)}
 
 
-for _kind in (filter, itertools.filterfalse, itertools.starmap):
-    given(_kind, _arguments)(_function_and_source)
+given(filter, arguments)(function_and_source)
 
 
-# -- itertools --------------------------------------------------------------------------------------------------------
+# -- over deques and OrderedDicts -------------------------------------------------------------------------------------
 
 
-def count_to(real: Any, value: Any) -> None:
-    """Advance a count of ints to where it gives this value."""
-    while real.__reduce__()[1][0] != value:
-        next(real)
+def _deque_parts(real: Any) -> tuple[Any, ...] | None:
+    """The deque and how many items were taken; None where it has changed since."""
+    _, _, source, state, left = _C.iterator_fields(real)
+    return (source, len(source) - left) if state == _C.iterator_fields(source)[-1] else None
 
 
-def _count_parts(real: Any) -> tuple[Any, ...] | None:
-    value, step_ = (*real.__reduce__()[1], 1)[:2]
-    return (value, step_) if type(value) is int and type(step_) is int else None
+def _steps_on(before: Field, now: Field) -> tuple[Any, list[Value]] | None:
+    return (step, [_taken(before, now), FALSE]) if moved(before, now, "index") else None
 
 
-@given(itertools.count, _count_parts, lambda before, now: (count_to, [now("value")]) if moved(before, now, "value") else None)
-def _(reader: Reader) -> Fields:
-    return {"value": reader.value(0), "step": reader.constant(1)}
+for _kind in (iterator.DequeIterator, iterator.DequeReverseIterator):
+
+    @given(_kind, _deque_parts, _steps_on)
+    def _(reader: Reader) -> Fields:
+        source = reader.s.force(reader.value(0))
+        assert isinstance(source, Ref)
+        _as_before(reader, source)
+        return {"source": source, "index": reader.constant(1), "seen": reader.s.heap.get(source, iterator.STATE)}
 
 
-def _take(before: Field, now: Field) -> tuple[Any, list[Value]] | None:
-    return (step, [Const(before("left").obj - now("left").obj), FALSE]) if moved(before, now, "left") else None
-
-
-@given(itertools.repeat, lambda real: (*real.__reduce__()[1], -1)[:2], _take)
-def _(reader: Reader) -> Fields:
-    return {"object": reader.value(0), "left": reader.constant(1)}
-
-
-def set_chain(real: Any, outer: Any, active: Any) -> None:
-    """Put a chain in the midst of `active` (None: between two), with `outer` (None: nothing) to come."""
-    real.__setstate__((iter(()) if outer is None else outer,) if active is None else (outer, active))
-    if outer is None:
-        next(real, None)
-
-
-def _chain_parts(real: Any) -> tuple[Any, ...]:
-    reduced = real.__reduce__()
-    return (*reduced[2], None)[:2] if len(reduced) == 3 else (None, None)
-
-
-@given(itertools.chain, _chain_parts,
-       lambda before, now: (set_chain, [now("outer"), now("active")]) if moved(before, now, "outer", "active") else None)  # fmt: skip
-def _(reader: Reader) -> Fields:
-    return {"outer": reader.value(0), "active": reader.value(1)}
-
-
-def _islice_parts(real: Any) -> tuple[Any, ...]:
-    _, args, done = real.__reduce__()
-    return (*args, done) if len(args) == 4 else (None, 0, 0, 1, done)
-
-
-def _set_slice(before: Field, now: Field) -> tuple[Any, list[Value]] | None:
-    if not moved(before, now, "source", "next", "done"):
+def _ordered_parts(real: Any) -> tuple[Any, ...] | None:
+    """The dict, None at the end; how many items were taken, of what kind, and whether backwards. None where the dict has changed."""
+    kind, source, _, _, following, _ = _C.iterator_fields(real)
+    what = "items" if kind & 6 == 6 else "keys" if kind & 2 else "values"
+    if source is _C.MISSING:
+        return None, 0, what, bool(kind & 1)
+    try:
+        left = real.__reduce__()[1][0]
+    except RuntimeError:
         return None
-    return _C.set_slice, [now("next"), now("done"), Const(now("source") is NONE)]
+    entries = list(iterator.ordered(source, what, kind & 1))
+    as_before = bool(left) is not (following is _C.MISSING) and _same_items(left, entries[len(entries) - len(left) :], what == "items")
+    return (source, len(entries) - len(left), what, bool(kind & 1)) if as_before else None
 
 
-@given(itertools.islice, _islice_parts, _set_slice)
+@given(iterator.OrderedIterator, _ordered_parts, _steps_on)
 def _(reader: Reader) -> Fields:
-    return {"source": reader.value(0), **{name: reader.constant(1 + i) for i, name in enumerate(("next", "stop", "step", "done"))}}
+    s, source = reader.s, reader.s.force(reader.value(0))
+    _as_before(reader, source)
+    place, what, backwards = reader.constant(1), reader.constant(2), reader.constant(3)
+    if source is NONE:
+        return {"source": source, "index": place, "what": what, "backwards": backwards}
+    assert isinstance(source, Ref)
+    entries = dict_.full(s, source)
+    order = {} if place.obj == 0 else {"order": tuple(entries)[::-1] if backwards.obj else tuple(entries)}
+    return {"source": source, "index": place, "what": what, "backwards": backwards, "seen": entries, **order}
 
 
-def _with_flag(name: str) -> Callable[[Reader], Fields]:
-    def load(reader: Reader) -> Fields:
-        return {**_function_and_source(reader), name: TRUE if reader.constant(2).obj else None}
-
-    return load
-
-
-def set_flag(real: Any) -> None:
-    """Note in a takewhile that it has stopped, in a dropwhile that it has started."""
-    real.__setstate__(1)
-
-
-def _flag_parts(real: Any) -> tuple[Any, ...]:
-    _, args, flag = real.__reduce__()
-    return (*args, bool(flag))
-
-
-def _set_flag(name: str) -> Advance:
-    return lambda before, now: (set_flag, []) if moved(before, now, name) else None
-
-
-for _kind, _name in ((itertools.takewhile, "stopped"), (itertools.dropwhile, "started")):
-    given(_kind, _flag_parts, _set_flag(_name))(_with_flag(_name))
-
-
-@given(itertools.compress, _arguments)
-def _(reader: Reader) -> Fields:
-    return {"source": reader.value(0), "selectors": reader.value(1)}
-
-
-def _accumulate_parts(real: Any) -> tuple[Any, ...] | None:
-    kind, (source, function), *total = real.__reduce__()
-    begun = bool(total) and total[0] is not None
-    plain = kind is itertools.accumulate and any(source is one for one in gc.get_referents(real))
-    return (source, function, begun, total[0] if begun else None) if plain else None
-
-
-def set_total(real: Any, total: Any) -> None:
-    """The total of what an accumulate has taken."""
-    real.__setstate__(total)
-
-
-@given(itertools.accumulate, _accumulate_parts,
-       lambda before, now: (set_total, [now("total")]) if moved(before, now, "total") else None)  # fmt: skip
-def _(reader: Reader) -> Fields:
-    fields = {"source": reader.value(0), "function": reader.value(1)}
-    return {**fields, "total": reader.value(3)} if reader.constant(2).obj else fields
-
-
-def _longest_parts(real: Any) -> tuple[Any, ...] | None:
-    _, sources, fill = real.__reduce__()
-    return None if any(type(source) is tuple for source in sources) else (sources, fill)  # what has ended is a tuple
-
-
-@given(itertools.zip_longest, _longest_parts)
-def _(reader: Reader) -> Fields:
-    return {"sources": reader.values(0), "fill": reader.value(1)}
-
-
-def _combination_parts(real: Any) -> tuple[Any, ...] | None:
-    """The pools, the length of a combination (None: one of each), and how many were taken."""
-    kind, args, *state = real.__reduce__()
-    length: int | None
-    pools, length = (args, None) if kind is itertools.product else (args[:1], args[1])
-    sizes = [range(len(pool)) for pool in pools]
-    if length is not None and length > len(pools[0]) and kind is not itertools.combinations_with_replacement:
-        return pools, length, 0
-    if not state:
-        return (pools, length, 0) if all(map(len, pools)) else None
-    indices = state[0][0][:length] if kind is itertools.permutations else state[0]
-    order = kind(*sizes) if length is None else kind(sizes[0], length)
-    taken = next((place for place, one in enumerate(itertools.islice(order, 100_000)) if one == tuple(indices)), None)
-    return None if taken is None else (pools, length, taken + 1)
-
-
-def _combine(kind: type) -> None:
-    def advance(before: Field, now: Field) -> tuple[Any, list[Value]] | None:
-        if not moved(before, now, "index"):
-            return None
-        return step, [Const(now("index").obj - before("index").obj), Const(now("index").obj >= len(now("order")))]
-
-    @given(kind, _combination_parts, advance)
-    def load(reader: Reader) -> Fields:
-        s, ref = reader.s, reader.ref
-        pools, length = [item.items for item in _pools(reader)], reader.constant(1).obj
-        places(s, ref, kind, pools, *([] if length is None else [length]))
-        return {"index": reader.constant(2)}
-
-
-def _pools(reader: Reader) -> list[Pack]:
-    path, pools = reader.path.to(ITEM, 0), reader.parts[0]
-    reader.s.guard(path, "LEN", len(pools))
-    return [Reader(reader.s, reader.ref, path, pools).values(i) for i in range(len(pools))]  # type: ignore[misc]
-
-
-for _kind in (itertools.product, itertools.permutations, itertools.combinations, itertools.combinations_with_replacement):
-    _combine(_kind)
-
-__all__ = ["GIVEN", "open_"]
+__all__ = ["Advance", "Fields", "Given", "Parts", "Reader", "arguments", "function_and_source", "given", "moved", "open_", "step"]

@@ -17,8 +17,9 @@ from framejit.core.heap import MISSING, Heap
 from framejit.core.lifetime import ending
 from framejit.core.path import BINARY, CALLED, ITEM, LEN, Called, Path
 from framejit.core.services import Services
-from framejit.core.value import NONE, Const, Number, Pack, Ref, Value
+from framejit.core.value import NONE, TRUE, Const, Number, Pack, Ref, Value
 from framejit.objects import dict_, list_, set_, tuple_
+from framejit.objects.dict_ import BACKWARD, FORWARD, OrderedIterator
 from framejit.objects.exact import ExactModel
 from framejit.objects.fold import constant
 from framejit.objects.model import model
@@ -343,8 +344,9 @@ def _follow(s: Services, ref: Ref, source: Ref, entries: dict[Any, Any]) -> None
 SMALLEST_TABLE = 5  # entries of the smallest dict
 
 
-def _dict_advance(backwards: bool) -> Advance:
+def _dict_advance(backward: bool | None) -> Advance:
     def advance(s: Services, ref: Ref) -> Value | None:
+        backwards = field(s, ref, "backwards").obj if backward is None else backward
         source, place = field(s, ref, "source"), number(s, ref, "index")
         if source is NONE:
             return None
@@ -386,14 +388,25 @@ def _dict_rebuild(function: Any) -> Rebuild:
     return rebuild_
 
 
-_SAMPLE: dict[Any, Any] = {}
-_ORDERED: OrderedDict[Any, Any] = OrderedDict()
-FORWARD = {"keys": type(iter(_SAMPLE)), "values": type(iter(_SAMPLE.values())), "items": type(iter(_SAMPLE.items()))}
-BACKWARD = {"keys": type(reversed(_SAMPLE)), "values": type(reversed(_SAMPLE.values())), "items": type(reversed(_SAMPLE.items()))}
 for _kind in FORWARD.values():
     iterator(_kind, _dict_rebuild(_dict_iterator))(_dict_advance(False))
 for _kind in BACKWARD.values():
     iterator(_kind, _dict_rebuild(_dict_reversed))(_dict_advance(True))
+
+
+def ordered(real: Any, what: str, backwards: bool) -> Any:
+    """An iterator over an OrderedDict."""
+    view = getattr(OrderedDict, what)(real)
+    return reversed(view) if backwards else iter(view)
+
+
+def _ordered(real: Any, what: str, backwards: bool, steps: int) -> Any:
+    return advanced(ordered(real, what, backwards), steps)
+
+
+@iterator(OrderedIterator, lambda get: (_ordered, [get("source"), get("what"), get("backwards"), get("index")]))
+def _ordered_next(s: Services, ref: Ref) -> Value | None:
+    return _dict_advance(None)(s, ref)
 
 
 def _is_out_of_step(heap: Heap, ref: Ref) -> bool:
@@ -404,12 +417,12 @@ def _is_out_of_step(heap: Heap, ref: Ref) -> bool:
     present = list(heap.get(source, Heap.ITEMS) or ())
     if heap.get(ref, ("index",)).obj < 0 or present != list(seen):
         return True
-    if ref.cls in BACKWARD.values():
+    if ref.cls in BACKWARD.values() or heap.get(ref, ("backwards",)) is TRUE:
         present.reverse()
     return issubclass(source.cls, dict) and order is not None and list(order) != present
 
 
-OUT_OF_STEP.update(dict.fromkeys((*FORWARD.values(), *BACKWARD.values(), type(iter(set()))), _is_out_of_step))
+OUT_OF_STEP.update(dict.fromkeys((*FORWARD.values(), *BACKWARD.values(), OrderedIterator, type(iter(set()))), _is_out_of_step))
 
 
 def _set_rebuild(get: Field) -> tuple[Any, list[Value]]:
@@ -556,4 +569,7 @@ def _filter(s: Services, ref: Ref) -> Value | None:
     return None
 
 
-__all__ = ["BACKWARD", "FORWARD", "OPENED", "OPENERS", "ROWS", "CallableIterator", "advanced", "field", "iterator", "put"]
+__all__ = [
+    "BACKWARD", "FORWARD", "OPENED", "OPENERS", "ROWS", "CallableIterator", "OrderedIterator", "advanced", "field", "iterator", "ordered",
+    "put",
+]  # fmt: skip

@@ -7,8 +7,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from framejit import _C
+from framejit.core.errors import Raised
 from framejit.core.services import Services
-from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value
+from framejit.core.value import NONE, TRUE, Const, Number, Pack, Ref, Value
 from framejit.objects.iterator import advanced, field, iterator, number, put
 from framejit.objects.protocol import next_or_none
 from framejit.objects.rebuild import Field
@@ -16,6 +18,27 @@ from framejit.objects.sameness import same_or_equal
 from framejit.reasons import R
 
 LARGEST = 100_000
+
+
+def held(part: tuple[Any, ...]) -> Any:
+    """What a field holds that may hold nothing."""
+    return part[0] if part else _C.MISSING
+
+
+def maybe(value: Value | None) -> Pack:
+    """A field that may hold nothing, for `held`."""
+    return Pack(tuple, () if value is None else (value,))
+
+
+def asked(s: Services, source: Value, end: Callable[[], None]) -> Value | None:
+    """The next item; where there is none, or instead of it an exception, the one that asks comes to its end."""
+    item = None
+    try:
+        item = next_or_none(s, source)
+    finally:
+        if item is None:
+            end()
+    return item
 
 
 @iterator(itertools.count, lambda get: (itertools.count, [get("value"), get("step")]))
@@ -56,11 +79,14 @@ def _chain(s: Services, ref: Ref) -> Value | None:
     while (outer := field(s, ref, "outer")) is not NONE:
         active = field(s, ref, "active")
         if active is NONE:
-            following = next_or_none(s, outer)
+            following = asked(s, outer, lambda: put(s, ref, "outer", NONE))
             if following is None:
-                put(s, ref, "outer", NONE)
                 return None
-            active = s.iter(following)
+            try:
+                active = s.iter(following)
+            except Raised:
+                put(s, ref, "outer", NONE)
+                raise
             put(s, ref, "active", active)
         item = next_or_none(s, active)
         if item is not None:
@@ -69,35 +95,40 @@ def _chain(s: Services, ref: Ref) -> Value | None:
     return None
 
 
-def make_cycle(source: Any, saved: Any) -> Any:
-    """A cycle that has seen `saved` and goes on with `source`, then from the start."""
-    return itertools.cycle(itertools.chain(saved, source)) if source is not None else itertools.cycle(saved)
+def set_cycle(real: Any, source: tuple[Any, ...], saved: tuple[Any, ...], index: int) -> None:
+    """Put a cycle into its first round, with what is left of its source, or behind it."""
+    first = _C.iterator_fields(real)[3]
+    _C.set_iterator_fields(real, (held(source), list(saved), 0 if source or not saved else index % len(saved), first))
 
 
-def resumed_cycle(source: Any, saved: Any, index: int) -> Any:
-    """A cycle of `saved`, which is complete if `source` is None, that goes on at `index`."""
-    found = make_cycle(source, saved)
-    for _ in range(index):
-        next(found)
+def make_cycle(*fields: Any) -> Any:
+    """A cycle with these fields."""
+    found: Any = itertools.cycle(())
+    set_cycle(found, *fields)
     return found
 
 
-@iterator(itertools.cycle, lambda get: (resumed_cycle, [get("source"), get("saved"), get("index")]))
+def cycle_fields(get: Field) -> list[Value]:
+    """The fields of a cycle as `set_cycle` takes them."""
+    return [maybe(None if get("source") is NONE else get("source")), get("saved"), get("index")]
+
+
+@iterator(itertools.cycle, lambda get: (make_cycle, cycle_fields(get)))
 def _cycle(s: Services, ref: Ref) -> Value | None:
-    source, saved, index = field(s, ref, "source"), field(s, ref, "saved").items, number(s, ref, "index")
+    source = field(s, ref, "source")
     if source is not NONE:
         item = next_or_none(s, source)
         if item is not None:
-            put(s, ref, "saved", Pack(tuple, (*saved, item)))
-            put(s, ref, "index", Const(index + 1))
+            put(s, ref, "saved", Pack(tuple, (*field(s, ref, "saved").items, item)))
             return item
         put(s, ref, "source", NONE)
-        index = 0
-    if not saved:
+        put(s, ref, "index", Const(0))
+    saved = field(s, ref, "saved")
+    if not saved.items:
         return None
-    index %= len(saved)
-    put(s, ref, "index", Const(index + 1))
-    return saved[index]
+    place = s.binary("%", field(s, ref, "index"), Const(len(saved.items)))
+    put(s, ref, "index", s.binary("+", place, Const(1)))
+    return s.getitem(saved, place) if isinstance(place, Number) else saved.items[place.obj]  # type: ignore[attr-defined]
 
 
 def make_islice(source: Any, start: int, stop: int | None, step: int) -> Any:
@@ -121,14 +152,15 @@ def _islice(s: Services, ref: Ref) -> Value | None:
     if source is NONE:
         return None
     while done < following:
-        if next_or_none(s, source) is None:
-            put(s, ref, "source", NONE)
+        if asked(s, source, lambda: put(s, ref, "source", NONE)) is None:
             return None
         done += 1
         put(s, ref, "done", Const(done))
-    item = None if stop is not None and done >= stop else next_or_none(s, source)
-    if item is None:
+    if stop is not None and done >= stop:
         put(s, ref, "source", NONE)
+        return None
+    item = asked(s, source, lambda: put(s, ref, "source", NONE))
+    if item is None:
         return None
     put(s, ref, "done", Const(done + 1))
     following += number(s, ref, "step")
@@ -136,27 +168,25 @@ def _islice(s: Services, ref: Ref) -> Value | None:
     return item
 
 
-def make_accumulate(source: Any, function: Any, total: Any) -> Any:
-    """An accumulate with a running total."""
+def set_accumulate(real: Any, total: tuple[Any, ...], initial: tuple[Any, ...]) -> None:
+    """The running total of an accumulate, or what it begins with."""
+    _, source, function, _ = _C.iterator_fields(real)
+    _C.set_iterator_fields(real, (held(total), source, function, initial[0] if initial else None))
+
+
+def make_accumulate(source: Any, function: Any, *fields: Any) -> Any:
+    """An accumulate with these fields."""
     found = itertools.accumulate(source, function)
-    found.__setstate__(total)  # type: ignore[attr-defined]
+    set_accumulate(found, *fields)
     return found
 
 
-def begin_accumulate(source: Any, function: Any, initial: Any) -> Any:
-    """An accumulate that begins with `initial`."""
-    return itertools.accumulate(source, function, initial=initial)
+def accumulate_fields(get: Field) -> list[Value]:
+    """The fields of an accumulate as `set_accumulate` takes them."""
+    return [maybe(get("total")), maybe(get("initial"))]
 
 
-def _accumulate_rebuild(get: Field) -> tuple[Any, list[Value]]:
-    if get("initial") is not None:
-        return begin_accumulate, [get("source"), get("function"), get("initial")]
-    if get("total") is not None:
-        return make_accumulate, [get("source"), get("function"), get("total")]
-    return itertools.accumulate, [get("source"), get("function")]
-
-
-@iterator(itertools.accumulate, _accumulate_rebuild)
+@iterator(itertools.accumulate, lambda get: (make_accumulate, [get("source"), get("function"), *accumulate_fields(get)]))
 def _accumulate(s: Services, ref: Ref) -> Value | None:
     initial = field(s, ref, "initial")
     if initial is not None:
@@ -238,58 +268,89 @@ def _compress(s: Services, ref: Ref) -> Value | None:
     return None
 
 
-def make_pairwise(previous: Any, source: Any) -> Any:
-    """A pairwise that holds one item."""
-    return itertools.pairwise(itertools.chain((previous,), source))
+def set_pairwise(real: Any, source: tuple[Any, ...], previous: tuple[Any, ...]) -> None:
+    """What a pairwise asks, and the item that it holds."""
+    _C.set_iterator_fields(real, (held(source), held(previous)))
 
 
-def _pairwise_rebuild(get: Field) -> tuple[Any, list[Value]]:
-    if get("source") is NONE:
-        return itertools.pairwise, [Pack(tuple, ())]
-    return (itertools.pairwise, [get("source")]) if get("previous") is None else (make_pairwise, [get("previous"), get("source")])
+def make_pairwise(*fields: Any) -> Any:
+    """A pairwise with these fields."""
+    found: Any = itertools.pairwise(())
+    set_pairwise(found, *fields)
+    return found
 
 
-@iterator(itertools.pairwise, _pairwise_rebuild)
+def pairwise_fields(get: Field) -> list[Value]:
+    """The fields of a pairwise as `set_pairwise` takes them."""
+    return [maybe(None if get("source") is NONE else get("source")), maybe(get("previous"))]
+
+
+@iterator(itertools.pairwise, lambda get: (make_pairwise, pairwise_fields(get)))
 def _pairwise(s: Services, ref: Ref) -> Value | None:
+    def end() -> None:
+        put(s, ref, "source", NONE)
+        put(s, ref, "previous", None)
+
+    if field(s, ref, "source") is NONE:
+        return None
     previous = field(s, ref, "previous")
-    for first in (True, False) if previous is None else (False,):
-        source = field(s, ref, "source")
-        item = None if source is NONE else next_or_none(s, source)
-        put(s, ref, "previous", item)
-        if item is None:
-            put(s, ref, "source", NONE)
+    if previous is None:
+        previous = asked(s, field(s, ref, "source"), end)
+        if previous is None:
             return None
-        if first:
-            previous = item
-    return Pack(tuple, (previous, item))  # type: ignore[arg-type]
+        put(s, ref, "previous", previous)
+    source = field(s, ref, "source")
+    item = None if source is NONE else asked(s, source, end)
+    if item is None:
+        return None
+    put(s, ref, "previous", item)
+    return Pack(tuple, (previous, item))
 
 
-def make_zip_longest(fill: Any, *sources: Any) -> Any:
-    """A zip_longest of what is left."""
-    return itertools.zip_longest(*sources, fillvalue=fill)
+def set_longest(real: Any, gone: tuple[bool, ...], ended: bool) -> None:
+    """Which of its iterators a zip_longest has let go at their ends, and whether it came to its own end."""
+    sources, fill = _C.iterator_fields(real)[2::2]
+    left = tuple(_C.MISSING if one else source for one, source in zip(gone, sources, strict=True))
+    _C.set_iterator_fields(real, (None, 0 if ended else len(gone) - sum(gone), left, None, fill))
 
 
-def _zip_longest_rebuild(get: Field) -> tuple[Any, list[Value]]:
-    return make_zip_longest, [get("fill"), *(Pack(tuple, ()) if source is NONE else source for source in get("sources").items)]
+def make_zip_longest(fill: Any, sources: tuple[Any, ...], *fields: Any) -> Any:
+    """A zip_longest with these fields."""
+    found: Any = itertools.zip_longest(*(() if source is None else source for source in sources), fillvalue=fill)
+    set_longest(found, *fields)
+    return found
 
 
-@iterator(itertools.zip_longest, _zip_longest_rebuild)
+def longest_fields(get: Field) -> list[Value]:
+    """The fields of a zip_longest as `set_longest` takes them."""
+    return [Const(tuple(source is NONE for source in get("sources").items)), Const(get("ended") is not None)]
+
+
+@iterator(itertools.zip_longest, lambda get: (make_zip_longest, [get("fill"), get("sources"), *longest_fields(get)]))
 def _zip_longest(s: Services, ref: Ref) -> Value | None:
-    sources = list(field(s, ref, "sources").items)
     items: list[Value] = []
-    for place, source in enumerate(sources):
-        item = None if source is NONE else next_or_none(s, source)
-        if item is None:
-            if source is not NONE:
-                if ref.path is not None:
-                    s.unsupported(R.UNKNOWN_ITERATOR, ref, "one of its iterators has ended")
-                sources[place] = NONE
-                put(s, ref, "sources", Pack(tuple, tuple(sources)))
-                if all(other is NONE for other in sources):
-                    return None
-            item = field(s, ref, "fill")
-        items.append(item)
-    return Pack(tuple, tuple(items)) if items and any(source is not NONE for source in sources) else None
+    for place in range(len(field(s, ref, "sources").items)):
+        source = field(s, ref, "sources").items[place]
+        item = None if source is NONE or field(s, ref, "ended") is not None else _next_longest(s, ref, source, place)
+        if field(s, ref, "ended") is not None:
+            return None
+        items.append(field(s, ref, "fill") if item is None else item)
+    return Pack(tuple, tuple(items)) if items else None
+
+
+def _next_longest(s: Services, ref: Ref, source: Value, place: int) -> Value | None:
+    """The next item of one iterator; at its end it is let go, unless it is the last."""
+    try:
+        item = next_or_none(s, source)
+    except Raised:
+        put(s, ref, "ended", TRUE)
+        raise
+    sources = field(s, ref, "sources").items
+    if item is None and all(other is NONE for at, other in enumerate(sources) if at != place):
+        put(s, ref, "ended", TRUE)
+    elif item is None:
+        put(s, ref, "sources", Pack(tuple, tuple(NONE if at == place else other for at, other in enumerate(sources))))
+    return item
 
 
 # -- tee: the copies share a list of what they have read, and a root from which the real ones are copied ----------------------
@@ -387,21 +448,22 @@ for _kind in (itertools.product, itertools.permutations, itertools.combinations,
 Grouper = type(next(itertools.groupby([0]))[1])
 
 
-def make_groupby(source: Any, function: Any, key: Any, group: Any, *value: Any) -> Any:
-    """A groupby that holds the key of a value, the key of the group, and the value unless it was handed on."""
-    found = itertools.groupby(source, function)
-    found.__setstate__((key, value[0] if value else None, group))  # type: ignore[attr-defined]
-    if not value:
-        next(Grouper(found, key))  # type: ignore[call-arg]
+def set_groupby(real: Any, group: tuple[Any, ...], key: tuple[Any, ...], value: tuple[Any, ...], grouped: bool) -> None:
+    """The key of the group, and key and value of the item that a groupby has read and not handed on."""
+    source, function, *_, grouper = _C.iterator_fields(real)
+    _C.set_iterator_fields(real, (source, function, held(group), held(key), held(value), grouper if grouped else 0))
+
+
+def make_groupby(source: Any, function: Any, *fields: Any) -> Any:
+    """A groupby with these fields."""
+    found: Any = itertools.groupby(source, function)
+    set_groupby(found, *fields)
     return found
 
 
-def _groupby_rebuild(get: Field) -> tuple[Any, list[Value]]:
-    source, function = get("source"), get("function")
-    if get("key") is None:
-        return itertools.groupby, [source, function]
-    value = get("value")
-    return make_groupby, [source, function, get("key"), get("group"), *([] if value is None else [value])]
+def groupby_fields(get: Field) -> list[Value]:
+    """The fields of a groupby as `set_groupby` takes them; a new grouper enters itself."""
+    return [*(maybe(get(name)) for name in ("group", "key", "value")), Const(get("grouper") is not NONE)]
 
 
 def _step(s: Services, ref: Ref) -> bool:
@@ -414,7 +476,7 @@ def _step(s: Services, ref: Ref) -> bool:
     return True
 
 
-@iterator(itertools.groupby, _groupby_rebuild)
+@iterator(itertools.groupby, lambda get: (make_groupby, [get("source"), get("function"), *groupby_fields(get)]))
 def _groupby(s: Services, ref: Ref) -> Value | None:
     before = field(s, ref, "grouper")
     if isinstance(before, Ref):
@@ -455,6 +517,7 @@ def _grouper(s: Services, ref: Ref) -> Value | None:
         return None
     item = field(s, parent, "value")
     put(s, parent, "value", None)
+    put(s, parent, "key", None)
     return item
 
 

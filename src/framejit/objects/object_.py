@@ -716,7 +716,7 @@ class ObjectModel(Model):
     def realize(self, s: Services, path: Path, real: Any) -> Value:
         cls = type(real)
         immutable = not cls.__flags__ & (HEAP_TYPE | HOLDS_OTHERS) and not cls.__dictoffset__ and cls.__hash__ is object.__hash__
-        if immutable or enum.Enum in cls.__mro__:
+        if enum.Enum in cls.__mro__ or (immutable and not s.is_another(path, real, cls)):  # type: ignore[attr-defined]
             s.guard(path, "IS", real)  # singletons and other objects of C types that are nothing but themselves
             return Const(real, path)
         s.guard(path, "TYPE", cls)

@@ -9,13 +9,13 @@ from typing import Any
 
 from framejit.core.services import Services
 from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value, bool_const
-from framejit.objects import given, iterator
+from framejit.objects import given, given_itertools, iterator
 from framejit.objects.iterator import field, put
 from framejit.objects.protocol import next_or_none
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, handler, pure
 
-assert given  # imported for its rows
+assert given and given_itertools  # imported for its rows
 Reduce = Callable[[Services, Ref], "Value | None"]
 
 # range and slice hold constants, the others are named by what they give.
@@ -96,7 +96,7 @@ def _remaining(s: Services, ref: Ref) -> Value | None:
     return _tuple(Const(iter), _tuple(s.heap.new(list, {s.heap.ITEMS: tuple(items)})))
 
 
-for _kind in (*iterator.FORWARD.values(), *iterator.BACKWARD.values(), type(iter(set()))):
+for _kind in (*iterator.FORWARD.values(), *iterator.BACKWARD.values(), iterator.OrderedIterator, type(iter(set()))):
     _reduced(_kind, _remaining)
 
 
