@@ -256,7 +256,7 @@ def ends_with(watched):
     return [held, held]
 
 
-@check(lambda: (torch.ones(2), Watched()), graphs=5, breaks=6)
+@check(lambda: (torch.ones(2), Watched()), graphs=4, breaks=6)
 def test_objects_are_asked_for_nothing_that_the_program_does_not_ask(x, watched):
     asked.clear()
     y = x + hand(watched).k
