@@ -59,8 +59,16 @@ static PyObject *set_slots(PyObject *Py_UNUSED(module), PyObject *set) {
     return found;
 }
 
+/* The dict of an instance, also where its class shows another one or none under that name. */
+static PyObject *instance_dict(PyObject *Py_UNUSED(module), PyObject *object) {
+    if (!PyType_Check(object)) return PyObject_GenericGetDict(object, NULL);
+    PyErr_SetString(PyExc_TypeError, "instance_dict() takes no class");
+    return NULL;
+}
+
 static PyMethodDef methods[] = {
     {"hook_enabled", hook_enabled, METH_O, "hook_enabled(flag) -> previous: look at frames of this thread or not."},
+    {"instance_dict", instance_dict, METH_O, "instance_dict(object) -> the dict of an instance; AttributeError where it has none."},
     {"set_slots", set_slots, METH_O,
      "set_slots(set) -> bytes: '.' for each free slot of its table, 'o' for a member, 'x' for a removed one."},
     {"stats", stats, METH_NOARGS, "stats() -> dict of counters."},

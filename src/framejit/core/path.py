@@ -7,6 +7,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from framejit import _C
+
 
 class Step(NamedTuple):
     """One kind of step: how Python reads it, how it is printed, and the machine op that performs it."""
@@ -57,7 +59,7 @@ CALLER_EXTRA = step("CALLER_EXTRA", _root, lambda _p, a: f"C{a[0]}.EXTRA", "LOAD
 HANDLED = step("HANDLED", _root, lambda _p, _a: "HANDLED", "LOAD_HANDLED")
 
 # Steps.
-DICT = step("DICT", lambda o, _a: o.__dict__, lambda p, _a: f"{p}.__dict__", "LOAD_INSTANCE_DICT")
+DICT = step("DICT", lambda o, _a: _dict_of(o), lambda p, _a: f"{p}.__dict__", "LOAD_INSTANCE_DICT")
 DICT_ITEM = step("DICT_ITEM", lambda o, a: dict.__getitem__(o, a), lambda p, a: _item_text(p, a), "LOAD_DICT_ITEM")
 DICT_KEY = step("DICT_KEY", lambda o, a: list(dict.keys(o))[a], lambda p, a: f"key{a}({p})", "LOAD_DICT_KEY")
 ITEM = step("ITEM", lambda o, a: (list if isinstance(o, list) else tuple).__getitem__(o, a), lambda p, a: f"{p}[{a}]", "LOAD_ITEM")
@@ -87,6 +89,10 @@ class Called(NamedTuple):
     args: tuple[Any, ...]
     text: str
     drawn: bool = False
+
+
+def _dict_of(value: Any) -> Any:
+    return vars(value) if isinstance(value, type) else _C.instance_dict(value)
 
 
 def _item_text(parent: str, key: Any) -> str:

@@ -160,7 +160,7 @@ def instance_dict(value: Any) -> dict[str, Any]:
     if isinstance(value, type):
         return need(bool(value.__flags__ & HEAP_TYPE)) or gc.get_referents(vars(value))[0]
     try:
-        found = object.__getattribute__(value, "__dict__")
+        found = _C.instance_dict(value)
     except AttributeError:
         raise Miss from None
     return need(type(found) is dict, found)

@@ -9,7 +9,7 @@ from framejit.bytecode.instr import Instr
 from framejit.core.errors import Raised
 from framejit.core.heap import MISSING
 from framejit.core.services import Pending
-from framejit.core.value import NONE, NULL, Const, Node, Pack, Ref, Value, bool_const
+from framejit.core.value import NONE, NULL, Const, Pack, Ref, Value, bool_const
 from framejit.interp import calls, generators
 from framejit.interp.frame import Frame, finalizes
 from framejit.interp.machine import Interpreter
@@ -113,29 +113,12 @@ def get_yield_from_iter(interp: Interpreter, ins: Instr, iterable: Value) -> Val
 
 @op("GET_AWAITABLE")
 def get_awaitable(interp: Interpreter, ins: Instr, awaitable: Value) -> Value:
-    value = interp.force(awaitable)
-    if isinstance(value, Ref) and value.cls is types.CoroutineType:
-        if generator.is_symbolic(interp, value) and generator.awaits(interp, value):
-            interp.raise_error(RuntimeError, "coroutine is being awaited already")
-        return value
-    if isinstance(value, (Const, Node)) or (isinstance(value, Ref) and value.cls is types.GeneratorType):
-        interp.unsupported(R.COROUTINE, value)
-    method = interp.special(value, "__await__")
-    if method is None:
-        interp.raise_error(TypeError, f"object {type_name(value.cls)} can't be used in 'await' expression")
-    found = interp.force(interp.call(method))
-    if found.cls is types.CoroutineType:
-        interp.raise_error(TypeError, "__await__() returned a coroutine")
-    if interp.type_lookup(found.cls, "__next__") in (MISSING, None):
-        interp.raise_error(TypeError, f"__await__() returned non-iterator of type '{type_name(found.cls)}'")
-    return found
+    return async_generator.awaited(interp, awaitable)
 
 
 @raw("SEND")
 def send(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     receiver, sent = interp.force(frame.stack[-2]), frame.stack[-1]
-    if frame.generator is None:
-        interp.unsupported(R.COROUTINE, receiver)
     if generator.is_symbolic(interp, receiver):
         result = generators.resume(interp, receiver, sent)  # type: ignore[arg-type]
         value = interp.returned
@@ -237,8 +220,8 @@ def before_with(interp: Interpreter, frame: Frame, ins: Instr) -> None:
 def before_async_with(interp: Interpreter, ins: Instr, manager: Value) -> tuple[Value, Value]:
     enter, leave = interp.special(manager, "__aenter__"), interp.special(manager, "__aexit__")
     if enter is None or leave is None:
-        name = type_name(interp.force(manager).cls)
-        interp.raise_error(TypeError, f"'{name}' object does not support the asynchronous context manager protocol")
+        name, missed = type_name(interp.force(manager).cls), "" if enter is None else " (missed __aexit__ method)"
+        interp.raise_error(TypeError, f"'{name}' object does not support the asynchronous context manager protocol{missed}")
     return leave, interp.call(enter)
 
 
@@ -248,7 +231,11 @@ def get_aiter(interp: Interpreter, ins: Instr, iterable: Value) -> Value:
     if method is None:
         name = type_name(interp.force(iterable).cls)
         interp.raise_error(TypeError, f"'async for' requires an object with __aiter__ method, got {name}")
-    return interp.call(method)
+    found = interp.force(interp.call(method))
+    if interp.special(found, "__anext__") is None:
+        text = "'async for' received an object from __aiter__ that does not implement __anext__"
+        interp.raise_error(TypeError, f"{text}: {type_name(found.cls)}")
+    return found
 
 
 @op("GET_ANEXT")

@@ -8,18 +8,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from framejit.core.errors import Raised
+from framejit.core.heap import MISSING
 from framejit.core.path import CALLED, Called
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Pack, Ref, Value, bool_const
 from framejit.objects.exact import type_name
-from framejit.objects.generator import DONE, GeneratorModel, is_symbolic
+from framejit.objects.generator import DONE, GeneratorModel, awaits, is_symbolic
 from framejit.objects.generator_methods import check_start, throw_into
 from framejit.objects.model import Model, model
+from framejit.objects.rebuild import REBUILDERS
 from framejit.reasons import R
 from framejit.rules.registry import handler
 
 AsyncGenerator = types.AsyncGeneratorType
-OF, ARGUMENTS, STATE = ("of",), ("arguments",), ("state",)
+OF, ARGUMENTS, STATE, DEFAULT = ("of",), ("arguments",), ("state",), ("default",)
 BUSY, CLOSED = ("busy",), ("closed",)  # of the generator: one of its awaitables is suspended; it takes no more
 INIT, ITERATING, OVER = Const("init"), Const("iterating"), Const("over")
 
@@ -72,12 +74,98 @@ def _has_hooks(_: Any) -> bool:
 
 @handler(anext)
 def builtin_anext(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if len(args) != 1 or kwargs:
-        return s.unsupported(R.COROUTINE, anext, "a default")
+    if not 1 <= len(args) <= 2 or kwargs:
+        return s.unsupported(R.COROUTINE, anext, "arguments")
     method = s.special(args[0], "__anext__")
     if method is None:
         return s.raise_error(TypeError, f"'{type_name(s.force(args[0]).cls)}' object is not an async iterator")
-    return s.call(method)
+    found = s.call(method)
+    return found if len(args) == 1 else s.heap.new(Defaulting, {OF: found, DEFAULT: args[1]})
+
+
+class _Once:
+    """An asynchronous iterator whose next step is known."""
+
+    def __init__(self, awaitable: Any):
+        self.awaitable = awaitable
+
+    def __anext__(self) -> Any:
+        return self.awaitable
+
+
+Defaulting = type(anext(_Once(None), None))
+
+
+def anext_of(awaitable: Any, default: Any) -> Any:
+    """What `anext` with a default makes of what `__anext__` gave."""
+    return anext(_Once(awaitable), default)
+
+
+REBUILDERS[Defaulting] = lambda get: (anext_of, [get("of"), get("default")])
+
+
+@model(Defaulting)
+class DefaultingModel(Model):
+    """What `anext` with a default gives: at the end of the asynchronous iterator its value is the default."""
+
+    __slots__ = ()
+
+    def iter(self, s: Services, v: Value) -> Value:
+        return v
+
+    def next(self, s: Services, v: Value) -> Value:
+        return _defaulting(s, v, "send", NONE)
+
+
+@handler(*(vars(Defaulting)[name] for name in ("__await__", "__iter__")))
+def defaulting_await(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return args[0]
+
+
+def _defaulting(s: Services, v: Value, name: str, *args: Value) -> Value:
+    """A method of what awaits the next item."""
+    v = s.force(v)
+    if not isinstance(v, Ref) or v.path is not None:
+        return s.unsupported(R.COROUTINE, v)
+    try:
+        found = awaited(s, s.heap.get(v, OF))
+        if name == "send" and args[0] is NONE and s.type_lookup(found.cls, "__next__") is not MISSING:
+            return s.next(found)
+        return s.call(s.getattr(found, name), list(args))
+    except Raised as error:
+        if not issubclass(s.exception_type(error.value), StopAsyncIteration):
+            raise
+        raise Raised(s.force(s.call(Const(StopIteration), [s.heap.get(v, DEFAULT)]))) from error
+
+
+def _defaulting_method(name: str) -> None:
+    @handler(vars(Defaulting)["__next__" if name == "next" else name])
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return _defaulting(s, args[0], "send", NONE) if name == "next" else _defaulting(s, args[0], name, *args[1:])
+
+
+for _name in ("next", "send", "throw", "close"):
+    _defaulting_method(_name)
+
+
+def awaited(s: Services, awaitable: Value) -> Value:
+    """What an await of this goes through."""
+    value = s.force(awaitable)
+    if isinstance(value, Ref) and value.cls is types.CoroutineType:
+        if is_symbolic(s, value) and awaits(s, value):
+            s.raise_error(RuntimeError, "coroutine is being awaited already")
+        return value
+    if value.cls is types.GeneratorType:
+        s.unsupported(R.COROUTINE, value)
+    method = s.special(value, "__await__")
+    if method is None:
+        s.raise_error(TypeError, f"object {type_name(value.cls)} can't be used in 'await' expression")
+    found = s.force(s.call(method))
+    if found.cls is types.CoroutineType:
+        s.raise_error(TypeError, "__await__() returned a coroutine")
+    if s.type_lookup(found.cls, "__next__") in (MISSING, None):
+        s.raise_error(TypeError, f"__await__() returned non-iterator of type '{type_name(found.cls)}'")
+    return found
 
 
 @handler(aiter)

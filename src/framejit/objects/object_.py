@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from framejit import _C
 from framejit.core.errors import Raised
 from framejit.core.heap import MISSING, Heap
 from framejit.core.path import ATTR, DICT, MEMBER, Path
@@ -154,14 +155,15 @@ def dict_of(s: Services, value: Value) -> Ref | None:
         if value.path is None:
             found = s.heap.new(dict, {s.heap.ITEMS: {}})
         else:
-            found = realize_dict(s, value.path.to(DICT), object.__getattribute__(value.real, "__dict__"))
+            found = realize_dict(s, value.path.to(DICT), _C.instance_dict(value.real))
         return s.heap.load(value, DICT_FIELD, found)
     if isinstance(value, Node):
         namespace = getattr(value.real, "__dict__", None)
         return realize_dict(s, value.path.to(ATTR, "__dict__"), namespace) if namespace and value.path is not None else None
     if isinstance(value, Const):
-        namespace = object.__getattribute__(value.obj, "__dict__") if type(value.obj).__dictoffset__ else None
-        if type(namespace) is dict and not issubclass(type(value.obj), type):
+        is_instance = type(value.obj).__dictoffset__ and not issubclass(type(value.obj), type)
+        namespace = _C.instance_dict(value.obj) if is_instance else None
+        if type(namespace) is dict:
             if id(value.obj) in s.trace.wrappers:
                 return _dict_of_wrapper(s, value.obj, namespace)
             path = path_of(s, value)
@@ -173,7 +175,7 @@ def dict_of(s: Services, value: Value) -> Ref | None:
 def guard_bare(s: Services, path: Path, real: Any) -> None:
     """A real tuple or frozenset of a user's class: its own attributes are not known to the value that stands for it."""
     if type(real).__dictoffset__:
-        if object.__getattribute__(real, "__dict__"):
+        if _C.instance_dict(real):
             s.unsupported(R.UNKNOWN_TYPE, real, "an immutable object with attributes of its own")
         s.guard(path.to(DICT), "LEN", 0)
 
