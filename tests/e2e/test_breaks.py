@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import framejit
-from support import Counter, check
+from support import Counter, check, same
 
 log = []
 
@@ -242,3 +242,26 @@ def test_a_callee_without_a_return_ends_in_its_callers_handler(x):
         log.append(error.args)
     log.append("after")
     return x * 2, list(log)
+
+
+def test_a_break_behind_a_change_inside_of_an_instruction():
+    """A shape that was changed in a key function cannot be taken back: the region ends in front of the whole sort."""
+    counter = Counter()
+
+    def sorts(x):
+        view = x.view(2, 1)[0]
+
+        def key(number):
+            view.unsqueeze_(0)
+            x.add_(1)
+            framejit.graph_break()
+            return number
+
+        return sorted([3, 1], key=key), x * 2, view
+
+    framejit.reset()
+    with framejit.config.patch(strict=True):
+        compiled = framejit.compile(sorts, backend=counter)
+        for _ in range(2):
+            same(compiled(torch.ones(2)), sorts(torch.ones(2)))
+    assert counter.runs >= 1

@@ -96,6 +96,7 @@ class Interpreter:
         self.returned: Value = NONE
         self.mark = 0
         self.mark_depth = 0
+        self.mark_step = 0
         self.waiting: list[Waiting] = []  # callers of the start's frame that no return has reached yet, outermost first
         self.callers = 0
         self.watched: list[reach.Watched] = []
@@ -216,6 +217,7 @@ class Interpreter:
             self.mark = len(log)
             self.mark_depth = len(frames)
             self.steps += 1
+            self.mark_step = self.steps
             if self.steps >= self.step_limit or self.steps in self.stops:
                 self._cut()
             handler = ops[ins.opid]
@@ -252,6 +254,7 @@ class Interpreter:
         if not self.base:
             self.mark, self.mark_depth = len(self.trace.trail.log), len(self.frames)
             self.steps += 1
+            self.mark_step = self.steps
 
     def place_in_root(self) -> int | None:
         """The pc of the present instruction in the frame that the region begins in; None where that has returned."""
@@ -271,8 +274,8 @@ class Interpreter:
         in_front = isinstance(stop, Cut) and len(self.frames) <= self.mark_depth and self.steps > 1
         self.trace.trail.rollback(self.mark)
         del self.frames[self.mark_depth :]
-        if self.trace.tainted:
-            raise Retrace(("break", self.steps)) from None
+        if self.trace.tainted:  # the present instruction has changed tensors, or one inside of it: the region ends in front of it
+            raise Retrace(("break", self.mark_step)) from None
         state: FrameState | None = None
         frames = self.frames[len(self.waiting) :]
         for frame in self.frames:
