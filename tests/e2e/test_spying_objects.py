@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import collections
 
 import pytest
@@ -153,3 +154,29 @@ def test_descriptors_are_asked_for_nothing():
     finally:
         watching[0] = False
     assert found[:3] == (7, 7, 7) and not asked
+
+
+asked_of_class = []
+
+
+class Asked(type):
+    """A metaclass that has an answer to everything."""
+
+    def __getattr__(cls, name):
+        asked_of_class.append(name)
+        return name * 2
+
+
+class OfAsked(metaclass=Asked):
+    value = 3
+
+
+@check(lambda: (torch.ones(2), [OfAsked(), OfAsked()]))
+def test_metaclasses_are_asked_for_nothing_that_the_program_does_not_ask(x, items):
+    asked_of_class.clear()
+    made = OfAsked()
+    found = [made.value, OfAsked.value, OfAsked.foo, operator.length_hint(made, 4)]
+    made = None
+    items[0] = 3
+    items.clear()
+    return x + 1, found, list(asked_of_class)

@@ -21,8 +21,16 @@ GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
 CONTAINERS = (list, tuple, dict, set, frozenset)
 OWNERS = frozenset({*CONTAINERS, CellType, MethodType})
 TRACEBACK: Any = vars(BaseException)["__traceback__"]
+FLAGS, MRO, DICT_OF = (vars(type)[name].__get__ for name in ("__flags__", "__mro__", "__dict__"))
 MANY = 64  # items of a container that are looked at
 HEAP_TYPE = 1 << 9
+
+
+def _has(kind: type, name: str) -> bool:
+    """Whether the class has the attribute, without asking its metaclass."""
+    if not FLAGS(kind) & HEAP_TYPE:
+        return hasattr(kind, name)
+    return any(name in DICT_OF(base) for base in MRO(kind))
 
 
 def has_frames(error: BaseException) -> bool:
@@ -37,7 +45,7 @@ def finalizes(real: Any) -> bool:
     The frames in the traceback of an exception may hold such objects; the one that handles it outlives it.
     """
     kind = type(real)
-    if kind in GENERATORS or hasattr(kind, "__del__"):
+    if kind in GENERATORS or _has(kind, "__del__"):
         return True
     if issubclass(kind, BaseException):
         return has_frames(real)
@@ -66,9 +74,9 @@ def _parts(real: Any) -> Iterable[Any]:
     kind = type(real)
     if kind in CONTAINERS:
         return gc.get_referents(real) if len(real) <= MANY else ()
-    if hasattr(kind, "__next__") and not kind.__flags__ & HEAP_TYPE:
+    if not FLAGS(kind) & HEAP_TYPE and hasattr(kind, "__next__"):
         return _behind(real)
-    if kind in OWNERS or (kind.__flags__ & HEAP_TYPE and not issubclass(kind, (type, ModuleType))):
+    if kind in OWNERS or (FLAGS(kind) & HEAP_TYPE and not issubclass(kind, (type, ModuleType))):
         return _of_instance(real)
     return ()
 

@@ -6,20 +6,23 @@ from collections.abc import Callable
 from typing import Any
 
 
+def _knows(obj: Any, name: str) -> bool:
+    return any(name in cls.__dict__ for cls in type(obj).__mro__)
+
+
 def length_hint(obj: Any, default: int = 0, /) -> int:
     """operator.length_hint."""
     if not isinstance(default, int):
         raise TypeError(f"'{type(default).__name__}' object cannot be interpreted as an integer")
-    if hasattr(type(obj), "__len__"):
+    if _knows(obj, "__len__"):
         try:
             return len(obj)
         except TypeError:
             pass
-    found = getattr(type(obj), "__length_hint__", None)
-    if found is None:
+    if not _knows(obj, "__length_hint__"):
         return default
     try:
-        answer = found(obj)
+        answer = type(obj).__length_hint__(obj)
     except TypeError:
         return default
     if answer is NotImplemented:
@@ -32,7 +35,7 @@ def length_hint(obj: Any, default: int = 0, /) -> int:
 
 
 def _items(of: Any) -> Any:
-    if not hasattr(type(of), "__iter__") and not hasattr(type(of), "__getitem__"):
+    if not _knows(of, "__iter__") and not _knows(of, "__getitem__"):
         raise TypeError(f"argument of type '{type(of).__name__}' is not iterable")
     return iter(of)
 

@@ -553,12 +553,12 @@ def _of_class(s: Services, v: Const, name: str, found: Any) -> Value | Pending:
         return _c_class_method(s, found, v.obj)
     if kind is StandIn:
         return bind_object(s, found.value, found.value.cls, NONE, v)
-    getter = getattr(kind, "__get__", None)
+    getter = type_lookup(s, kind, "__get__")
     if isinstance(getter, types.FunctionType):
         if v.obj not in s.trace.classes and (issubclass(type(v.obj), enum.EnumMeta) or kind is enum.property):
             return _real_attribute(s, v, name)
         return s.tail_call(stood_for(s, getter), [s.input(path, found), NONE, v])
-    if getter is not None and kind is not types.BuiltinFunctionType:
+    if getter is not MISSING and kind is not types.BuiltinFunctionType:
         return _real_attribute(s, v, name)
     return stood_for(s, found)
 

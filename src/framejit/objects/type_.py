@@ -25,6 +25,7 @@ from framejit.rules.registry import HANDLERS, handler
 STORAGE: dict[type, Callable[[], Any]] = {list: tuple, dict: dict, set: lambda: Members({}, set)}
 HEAP_TYPE = 1 << 9
 DISALLOW_INSTANTIATION = 1 << 7
+IS_ABSTRACT = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 CONTENTS = ("contents",)  # of a cell
 
 
@@ -78,9 +79,9 @@ def allocate(s: Services, target: Const, new: Any, args: list[Value], kwargs: di
     owner = getattr(new, "__self__", None)
     if s.type_lookup(cls, "__del__") is not MISSING:
         s.unsupported(R.OPAQUE_CALL, cls, "its instances have a finalizer")
-    if getattr(cls, "__abstractmethods__", None):
-        names = ", ".join(sorted(cls.__abstractmethods__))
-        many = "s" if len(cls.__abstractmethods__) > 1 else ""
+    if cls.__flags__ & IS_ABSTRACT:
+        abstract = vars(type)["__abstractmethods__"].__get__(cls)
+        names, many = ", ".join(sorted(abstract)), "s" if len(abstract) > 1 else ""
         s.raise_error(TypeError, f"Can't instantiate abstract class {cls.__name__} with abstract method{many} {names}")
     if owner is object:
         if (args or kwargs) and s.type_lookup(cls, "__init__") is object.__init__:
