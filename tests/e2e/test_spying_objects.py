@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import framejit
+from support import check
 
 asked: list[object] = []
 watching = [False]
