@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 from collections.abc import Iterable, Iterator
 from types import (
     AsyncGeneratorType,
@@ -11,6 +12,7 @@ from types import (
     CoroutineType,
     FunctionType,
     GeneratorType,
+    MethodDescriptorType,
     MethodType,
     ModuleType,
 )
@@ -22,15 +24,21 @@ CONTAINERS = (list, tuple, dict, set, frozenset)
 OWNERS = frozenset({*CONTAINERS, CellType, MethodType})
 TRACEBACK: Any = vars(BaseException)["__traceback__"]
 FLAGS, MRO, DICT_OF = (vars(type)[name].__get__ for name in ("__flags__", "__mro__", "__dict__"))
+OF_FILES: Any = getattr(io.IOBase, "__del__")  # noqa: B009 - it closes the file, which nobody sees where that is in C
 MANY = 64  # items of a container that are looked at
 HEAP_TYPE = 1 << 9
 
 
-def _has(kind: type, name: str) -> bool:
-    """Whether the class has the attribute, without asking its metaclass."""
-    if not FLAGS(kind) & HEAP_TYPE:
-        return hasattr(kind, name)
-    return any(name in DICT_OF(base) for base in MRO(kind))
+def _found(kind: type, name: str) -> Any:
+    """What a class has under a name, None for nothing; its metaclass is not asked."""
+    return next((DICT_OF(base)[name] for base in MRO(kind) if name in DICT_OF(base)), None)
+
+
+def _has_finalizer(kind: type) -> bool:
+    if not FLAGS(kind) & HEAP_TYPE and not hasattr(kind, "__del__"):
+        return False
+    found = _found(kind, "__del__")
+    return found is not None and not (found is OF_FILES and type(_found(kind, "close")) is MethodDescriptorType)
 
 
 def has_frames(error: BaseException) -> bool:
@@ -45,7 +53,7 @@ def finalizes(real: Any) -> bool:
     The frames in the traceback of an exception may hold such objects; the one that handles it outlives it.
     """
     kind = type(real)
-    if kind in GENERATORS or _has(kind, "__del__"):
+    if kind in GENERATORS or _has_finalizer(kind):
         return True
     if issubclass(kind, BaseException):
         return has_frames(real)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from typing import Any
 
 from framejit import dynamic
@@ -11,6 +12,9 @@ from framejit.core.value import FALSE, NONE, TRUE, Const, Lazy, Node, Number, Pa
 from framejit.objects.members import FROZEN, Members, frozen, listed, twin_of
 from framejit.reasons import R
 
+# Types whose objects are known by a private copy (replica.py), and what copies one; of such an object: its copy.
+REPLICAS: dict[type, Callable[[Any], Any]] = {}
+REPLICA = ("replica",)
 AGGREGATES = (tuple, frozenset)
 HEAP_TYPE = 1 << 9
 
@@ -83,6 +87,8 @@ def wrap(s: Services, obj: Any) -> Value:
         return s.heap.new(set, {s.heap.ITEMS: Members(entries, set, (listed(entries),))})
     if kind is types.MethodType:
         return Pack(types.MethodType, (Const(obj.__func__), wrap(s, obj.__self__)))
+    if kind in REPLICAS:
+        return s.heap.new(kind, {REPLICA: REPLICAS[kind](obj)})
     return Const(obj)
 
 

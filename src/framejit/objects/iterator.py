@@ -210,11 +210,16 @@ ListReverseIterator: type = type(reversed([]))
 iterator(ListIterator, _sequence_rebuild(_exhausted_list))(_sequence_advance(_list_items))
 iterator(TupleIterator, _sequence_rebuild(functools.partial(exhausted, iter, ())))(_sequence_advance(tuple_.items))
 iterator(ListReverseIterator, _sequence_rebuild(_exhausted_reversed, reversed_at))(_backwards_advance(_list_items))
+
+
+def over_sequence(empty: Any, read: Callable[[Services, Value], Any], keeps: bool = False) -> None:
+    """Register the iterators of a type, of which this is an empty one: they go by index through what `read` gives."""
+    iterator(type(iter(empty)), _sequence_rebuild(functools.partial(exhausted, iter, empty)))(_sequence_advance(read, keeps))
+
+
 for _sample in ("", "é", b"", range(0), range(1 << 70, 1 << 71)):
     if type(iter(_sample)) not in ROWS:
-        iterator(type(iter(_sample)), _sequence_rebuild(functools.partial(exhausted, iter, _sample[:0])))(
-            _sequence_advance(constant, keeps=isinstance(_sample, range))
-        )
+        over_sequence(_sample[:0] if type(iter(_sample[:0])) is type(iter(_sample)) else _sample, constant, isinstance(_sample, range))
 
 
 class _Sequence:

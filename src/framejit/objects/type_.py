@@ -15,6 +15,7 @@ from framejit.core.path import MEMBER, Path
 from framejit.core.services import Pending, Services
 from framejit.core.state import Result
 from framejit.core.value import NULL, Const, Node, Pack, Ref, Value, bool_const
+from framejit.objects.constants import REPLICAS
 from framejit.objects.exact import type_name
 from framejit.objects.members import Members
 from framejit.objects.model import Model, model, model_of
@@ -77,7 +78,7 @@ def allocate(s: Services, target: Const, new: Any, args: list[Value], kwargs: di
     """A new instance by a `__new__` written in C."""
     cls = target.obj
     owner = getattr(new, "__self__", None)
-    if s.type_lookup(cls, "__del__") is not MISSING:
+    if cls not in REPLICAS and s.type_lookup(cls, "__del__") is not MISSING:
         s.unsupported(R.OPAQUE_CALL, cls, "its instances have a finalizer")
     if cls.__flags__ & IS_ABSTRACT:
         abstract = vars(type)["__abstractmethods__"].__get__(cls)

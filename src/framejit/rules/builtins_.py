@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 from types import MappingProxyType
 from typing import Any
 
@@ -174,7 +175,27 @@ def vars_(s: Services, v: Value | None = None) -> Value:
     return s.raise_error(TypeError, "vars() argument must have __dict__ attribute") if found is None else found
 
 
-@handler(print, input, open, breakpoint)
+PRINT_OPTIONS = {"sep", "end", "file", "flush"}
+
+
+@handler(print)
+def print_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """What is printed into an object of the program is written to that piece by piece; the rest of the world is outside."""
+    given = {name: found for name, value in kwargs.items() if (found := s.force(value)).cls is not type(None)}
+    file = given.get("file") or s.force(s.getattr(Const(sys), "stdout"))
+    words = (given.get("sep", Const(" ")), given.get("end", Const("\n")))
+    if not set(given) <= PRINT_OPTIONS or not (isinstance(file, Ref) and file.virtual) or any(word.cls is not str for word in words):
+        return s.unsupported(R.OUTPUT)
+    for place, arg in enumerate(args):
+        for piece in (words[0], s.str(arg)) if place else (s.str(arg),):
+            s.call(s.getattr(file, "write"), [piece])
+    s.call(s.getattr(file, "write"), [words[1]])
+    if "flush" in given and s.truth(given["flush"]):
+        s.call(s.getattr(file, "flush"))
+    return NONE
+
+
+@handler(input, open, breakpoint)
 def talks(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return s.unsupported(R.OUTPUT)
 

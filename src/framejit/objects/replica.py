@@ -1,0 +1,229 @@
+"""Objects of C types whose whole state is constant: bytearrays, buffers of text and bytes, arrays.
+
+For one made in the capture stands a private copy. What is done to it is done to a copy of that, so that each state can be gone back to.
+"""
+
+from __future__ import annotations
+
+import array
+import io
+import operator
+import struct
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from framejit.core.services import Services
+from framejit.core.value import NONE, Const, Number, Pack, Ref, Value
+from framejit.objects import iterator
+from framejit.objects.constants import REPLICA, REPLICAS
+from framejit.objects.exact import type_name
+from framejit.objects.fold import COMPARISONS, OPERATORS, UNARY
+from framejit.objects.model import model
+from framejit.objects.object_ import DICT_FIELD, ObjectModel
+from framejit.objects.rebuild import REBUILDERS, Field
+from framejit.objects.type_ import new_instance
+from framejit.reasons import R
+from framejit.rules.registry import HANDLERS
+
+IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {"+=": operator.iadd, "*=": operator.imul}
+BUFFERS = (io.StringIO, io.BytesIO)
+METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+LEFT = frozenset({  # other objects come of these, or what they say hangs on more than the state
+    "__new__", "__del__", "__sizeof__", "__getattribute__", "__setattr__", "__delattr__", "__buffer__", "__release_buffer__", "__hash__",
+    "getbuffer", "detach", "readinto", "readinto1",
+})  # fmt: skip
+OF_BUFFERS = frozenset({"__repr__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__eq__", "__ne__"})
+
+
+def copied_buffer(real: Any) -> Any:
+    """A buffer with the same content that stands at the same place."""
+    found = type(real)()
+    if real.closed:
+        found.close()
+    else:
+        found.__setstate__((*real.__getstate__()[:-1], None))
+    return found
+
+
+def copied(real: Any) -> Any:
+    """A copy of a bytearray or an array."""
+    return real[:]
+
+
+def copied_struct(real: Any) -> Any:
+    """Another Struct of the same format."""
+    return struct.Struct(real.format)
+
+
+REPLICAS.update({
+    bytearray: copied, array.array: copied, io.StringIO: copied_buffer, io.BytesIO: copied_buffer, struct.Struct: copied_struct,
+})  # fmt: skip
+
+
+def restored(state: Any, namespace: Any) -> Any:
+    """An object in this state, with these attributes."""
+    found = REPLICAS[type(state)](state)
+    if namespace:
+        found.__dict__.update(namespace)
+    return found
+
+
+def _rebuild(get: Field) -> tuple[Any, list[Value]]:
+    return restored, [Const(get(REPLICA)), get(DICT_FIELD) or NONE]
+
+
+def is_replica(v: Value) -> bool:
+    """Whether a private copy stands for this object."""
+    return isinstance(v, Ref) and v.cls in REPLICAS and v.path is None
+
+
+def given(s: Services, value: Value) -> Any:
+    """What an operation gets: a constant, a copy of another such object, or a list of them."""
+    v = s.force(value)
+    if is_replica(v):
+        return REPLICAS[v.cls](s.heap.get(v, REPLICA))  # type: ignore[arg-type]
+    if isinstance(v, Ref) and v.cls is list:
+        return [given(s, item) for item in s.unpack(v)]
+    if isinstance(v, (Const, Number, Pack)):
+        return s.constant(v)
+    return s.unsupported(R.OPAQUE_OPERATION, v, "a constant is needed here")
+
+
+def run(s: Services, v: Value, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Value:
+    """Do something to an object, with what `given` gave: to a copy of its copy."""
+    if not is_replica(v):
+        return s.unsupported(R.OPAQUE_OPERATION, v, getattr(function, "__name__", ""))
+    assert isinstance(v, Ref)
+    state = REPLICAS[v.cls](s.heap.get(v, REPLICA))
+    failed: Exception | None = None
+    result: Any = None
+    try:
+        result = function(state, *args, **kwargs)
+    except MemoryError:
+        return s.unsupported(R.OPAQUE_OPERATION, v, "a very large result")
+    except Exception as error:  # noqa: BLE001 - whatever the function raises, the program raises
+        failed = error
+    s.heap.set(v, REPLICA, state)
+    if failed is not None:
+        return s.raise_error(type(failed), *failed.args)
+    return v if result is state else s.wrap(result)
+
+
+class Replica(ObjectModel):
+    """Objects with a private copy; real ones are left to CPython."""
+
+    __slots__ = ()
+
+    def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
+        if cls not in REPLICAS:
+            return None
+        values = {name: given(s, value) for name, value in kwargs.items()}
+        try:
+            state = cls(*(given(s, arg) for arg in args), **values)
+        except Exception as error:  # noqa: BLE001 - whatever the type raises, the program raises
+            return s.raise_error(type(error), *error.args)
+        return new_instance(s, cls, {REPLICA: state})
+
+    def initialise(self, s: Services, instance: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> bool:
+        return is_replica(instance)  # `new` has done it
+
+    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
+        if is_replica(v) and name != "__dict__" and type(found) in (types.GetSetDescriptorType, types.MemberDescriptorType):
+            return run(s, v, getattr, name)
+        return super().attribute(s, v, name, found)  # type: ignore[return-value]
+
+
+@model(struct.Struct)
+class StructModel(Replica):
+    """Compiled formats; their methods are in rules/struct_.py."""
+
+    __slots__ = ()
+
+
+@model(*BUFFERS)
+class BufferModel(Replica):
+    """StringIO and BytesIO: iterators over their lines, known by identity."""
+
+    __slots__ = ()
+
+    def iter(self, s: Services, v: Value) -> Value:
+        return run(s, v, iter)
+
+    def next(self, s: Services, v: Value) -> Value:
+        return run(s, v, next)
+
+
+@model(bytearray, array.array)
+class SequenceModel(Replica):
+    """Sequences of numbers that change."""
+
+    __slots__ = ()
+
+    def getitem(self, s: Services, v: Value, key: Value) -> Value:
+        return run(s, v, operator.getitem, given(s, key))
+
+    def setitem(self, s: Services, v: Value, key: Value, new: Value) -> None:
+        run(s, v, operator.setitem, given(s, key), given(s, new))
+
+    def delitem(self, s: Services, v: Value, key: Value) -> None:
+        run(s, v, operator.delitem, given(s, key))
+
+    def len(self, s: Services, v: Value) -> Value | None:
+        return run(s, v, len)
+
+    def contains(self, s: Services, v: Value, item: Value) -> Value | None:
+        return run(s, v, operator.contains, given(s, item))
+
+    def iter(self, s: Services, v: Value) -> Value:
+        return s.heap.new(ITERATORS[v.cls], {("source",): v, ("index",): Const(0)}) if is_replica(v) else super().iter(s, v)
+
+    def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
+        v, other = (right, left) if reflected else (left, right)
+        function, argument = IN_PLACE.get(symbol) or OPERATORS[symbol.removesuffix("=")], given(s, other)
+        return run(s, v, (lambda state: function(argument, state)) if reflected else (lambda state: function(state, argument)))
+
+    def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
+        other = s.force(other)
+        return run(s, v, COMPARISONS[symbol], given(s, other)) if isinstance(other, Const) or is_replica(other) else None
+
+    def unary(self, s: Services, symbol: str, v: Value) -> Value:
+        return run(s, v, UNARY[symbol])
+
+    def text(self, s: Services, v: Value, function: Any) -> Value:
+        """What it holds."""
+        return run(s, v, function)
+
+    def hash_key(self, s: Services, v: Value) -> Any:
+        return s.raise_error(TypeError, f"unhashable type: '{type_name(v.cls)}'")
+
+
+def _read(s: Services, source: Value) -> Any:
+    if not is_replica(source):
+        return s.unsupported(R.UNKNOWN_ITERATOR, source)
+    return s.heap.get(source, REPLICA)  # type: ignore[arg-type]
+
+
+_SAMPLES: tuple[Any, ...] = (bytearray(), array.array("b"))
+ITERATORS: dict[type, type] = {type(sample): type(iter(sample)) for sample in _SAMPLES}
+for _sample in _SAMPLES:
+    iterator.over_sequence(_sample, _read)
+
+
+def _method(target: Any) -> None:
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        v = s.force(args[0]) if args else NONE
+        if not is_replica(v):
+            return s.unsupported(R.OPAQUE_CALL, target)
+        return run(s, v, target, *(given(s, arg) for arg in args[1:]), **{name: given(s, value) for name, value in kwargs.items()})
+
+    HANDLERS.setdefault(target, call)
+
+
+for _kind in REPLICAS:
+    REBUILDERS[_kind] = _rebuild
+for _kind in (bytearray, array.array, *BUFFERS):
+    for _base in _kind.__mro__[:-1]:
+        for _name, _found in vars(_base).items():
+            if type(_found) in METHODS and _name not in LEFT and not (_kind in BUFFERS and _name in OF_BUFFERS):
+                _method(_found)
