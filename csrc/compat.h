@@ -109,6 +109,16 @@ static inline int fj_suspended_state(PyCodeObject *code, int pc) {
     return FRAME_SUSPENDED;
 }
 
+/* Lets go of what the frame of a generator that has ended was made of; since 3.12 the generator keeps the code. */
+static inline void fj_generator_forget(FJPyFrame *f) {
+#if PY_VERSION_HEX >= 0x030C0000
+    Py_CLEAR(f->f_funcobj);
+#else
+    Py_CLEAR(f->f_func);
+    Py_CLEAR(f->f_code);
+#endif
+}
+
 /* The top of the thread's chain of frames. */
 #if PY_VERSION_HEX >= 0x030D0000
 #define FJ_TOP_FRAME(ts) ((ts)->current_frame)

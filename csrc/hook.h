@@ -190,6 +190,8 @@ int fj_iterators_init(PyObject *module);
 PyTypeObject *fj_type_of(PyObject *call, PyObject *sample, Py_ssize_t size);
 PyTypeObject *fj_named_type(const char *module, const char *name, Py_ssize_t size);
 int fj_iterator_fields_init(PyObject *module); /* iterator_fields.c */
+/* Generators that a program did not make (given_generator.c). */
+int fj_given_generator_init(PyObject *module);
 /* Wraps a generator, coroutine or asynchronous generator; steals it. */
 PyObject *fj_generator_wrap(PyObject *inner, PyObject *key);
 

@@ -84,7 +84,7 @@ static int fill(PyObject *module) {
     if (!(fj_null = sentinel(module, "NULL")) || !(fj_missing = sentinel(module, "MISSING"))) return -1;
     if (fj_cache_init(module) < 0 || fj_view_init(module) < 0 || fj_hook_init(module) < 0) return -1;
     if (fj_compiled_init(module) < 0 || fj_generator_init(module) < 0 || fj_iterators_init(module) < 0) return -1;
-    if (fj_iterator_fields_init(module) < 0) return -1;
+    if (fj_iterator_fields_init(module) < 0 || fj_given_generator_init(module) < 0) return -1;
     return fj_machine_init(module);
 }
 

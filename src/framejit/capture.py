@@ -388,9 +388,10 @@ class Attempt:
     def _once(self, decisions: frozenset[Any], collector: bool) -> bool:
         view = self.view
         handled = view.handled
+        variants = len(self.record.alive(self.pc, self.key))
         interpreter = Interpreter(Start(
             self.code, view.func, self.pc, view.slots, view.globals, view.builtins, _C.NULL, handled, self.options, decisions,
-            None if len(self.record.alive(self.pc, self.key)) >= CALLER_VARIANTS else waiting(view),
+            None if variants >= CALLER_VARIANTS else waiting(view), variants,
         ))  # fmt: skip
         try:
             return self._region(interpreter, collector)

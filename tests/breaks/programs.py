@@ -146,12 +146,21 @@ def frame_inspection(x):
     return y, len(ast.parse("1 + 2").body)
 
 
-def count():
-    yield 1
-    yield 2
+def recovering():
+    try:
+        raise ValueError("handled")
+    except ValueError:
+        yield 1
 
 
-@example("GENERATOR_OPERATION", lambda: (torch.ones(2), count()))
+def handling():
+    """A generator that waits while it handles an exception."""
+    generator = recovering()
+    next(generator)
+    return generator
+
+
+@example("GENERATOR_OPERATION", lambda: (torch.ones(2), handling()))
 def generator_operation(x, numbers):
     numbers.close()
     return x + 1

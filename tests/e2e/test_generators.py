@@ -25,7 +25,7 @@ def managed(n):
     log.append(-n)
 
 
-@check(breaks=2)
+@check(breaks=1)
 def test_finished_generators_are_of_their_function(x):
     def squares(n):
         for i in range(n):

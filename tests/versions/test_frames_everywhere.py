@@ -7,7 +7,7 @@ import pytest
 from versions.build_core import build
 from versions.pythons import pythons
 
-MODULES = ("frames.test_exits", "frames.test_compiled", "frames.test_nesting", "frames.test_opaque", "frames.test_opaque_alone", "frames.test_iterator_places")
+MODULES = ("frames.test_exits", "frames.test_compiled", "frames.test_nesting", "frames.test_opaque", "frames.test_opaque_alone", "frames.test_iterator_places", "frames.test_given_generators")
 
 
 @pytest.mark.slow

@@ -58,7 +58,7 @@ class Heap:
     storage of built-in types the constants below. A value MISSING means known to be absent.
     """
 
-    __slots__ = ("trail", "fields", "initial", "written", "reads")
+    __slots__ = ("trail", "fields", "initial", "written", "reads", "given")
 
     ITEMS = ("items",)  # list: tuple of Values; dict, set: dict of key -> (key Value, Value)
     APPENDED = ("appended",)  # list of which only the end was touched: values appended to the unread base
@@ -69,6 +69,7 @@ class Heap:
         self.initial: dict[Ref, dict[Any, Any]] = {}
         self.written: dict[Ref, dict[Any, frozenset[int]]] = {}  # ref -> fields in order of first write -> what must not be dropped
         self.reads: dict[tuple[Ref, Any], Any] = {}
+        self.given: dict[int, Callable[[Heap], bool]] = {}  # by identity, what runs no Python code any more when it dies, if this says so
 
     def new(self, cls: type, fields: dict[Any, Any] | None = None) -> Ref:
         """A virtual object with these fields."""
@@ -104,7 +105,8 @@ class Heap:
             writes = self._table(self.written, ref)
             if field not in writes:
                 self.trail.put(writes, field, frozenset(map(id, filter(finalizes, self._replaced(ref, field)))))
-            if writes[field] and not writes[field] <= {id(getattr(part, "real", None)) for part in _values(value)}:
+            dropped = writes[field] and writes[field] - {id(getattr(part, "real", None)) for part in _values(value)}
+            if dropped and not all(one in self.given and self.given[one](self) for one in dropped):
                 raise Unsupported(R.OPAQUE_OPERATION, ref, "a finalizer may run when an item is dropped")
         self.trail.put(self._table(self.fields, ref), field, value)
 

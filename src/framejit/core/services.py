@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Protocol
 from framejit.core.heap import Heap
 from framejit.core.path import Path
 from framejit.core.trace import Trace
-from framejit.core.value import Ref, Value
+from framejit.core.value import Const, Ref, Value
 from framejit.reasons import R
 
 
@@ -97,6 +97,15 @@ class Services(Protocol):
 
     def resume_generator(self, ref: Ref, sent: Value, thrown: Value | None = None, past_send: bool = False) -> Value | None:
         """Advance a symbolic generator; None when it returned."""
+
+    def waiting_frame(self, ref: Ref, function: Const, pc: int, slots: list[Value]) -> Any:
+        """The frame of a real generator of this function, which waits in front of `pc` with these slots."""
+
+    def watch(self, values: Sequence[Value]) -> None:
+        """Values that the region found in a real frame: the end of some is an effect that CPython has to see."""
+
+    def is_crowded(self) -> bool:
+        """Whether the next region here had better suit more states than those at this place do."""
 
     def place_in_root(self) -> int | None:
         """The pc of the present instruction in the frame that the region begins in; None where that has returned."""

@@ -85,7 +85,7 @@ class Trace:
     def close(self) -> None:
         """Break the cycles at the end of a capture: the objects that it has seen must not wait for the collector."""
         heap = self.heap
-        for table in (self.trail.log, heap.fields, heap.initial, heap.written, heap.reads, self.known, self.alive, self.cache):
+        for table in (self.trail.log, heap.fields, heap.initial, heap.written, heap.reads, heap.given, self.known, self.alive, self.cache):
             table.clear()
         self.roots.close()
 

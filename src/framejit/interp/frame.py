@@ -6,16 +6,9 @@ from types import CodeType
 from typing import Any
 
 from framejit.bytecode.instr import Code
-from framejit.core.lifetime import ending
 from framejit.core.services import Pending
 from framejit.core.state import FrameState, Phase, Result
 from framejit.core.value import Ref, Value
-
-
-def finalizes(value: Value) -> bool:
-    """Whether Python code may run when this reference to a real object is dropped."""
-    real = getattr(value, "real", None)
-    return real is not None and bool(ending(real))
 
 
 class Frame(Pending):

@@ -5,12 +5,14 @@ from __future__ import annotations
 from types import AsyncGeneratorType
 from typing import TYPE_CHECKING
 
+from framejit.bytecode.decode import decode
 from framejit.core.errors import Raised
 from framejit.core.heap import MISSING
-from framejit.core.value import NONE, Ref, Value
+from framejit.core.value import NONE, Const, Ref, Value
 from framejit.interp.frame import Frame
 from framejit.interp.unwind import unwind
 from framejit.objects import exception
+from framejit.objects.dict_ import realize_dict
 from framejit.objects.generator import HANDLED, KINDS
 from framejit.reasons import R
 
@@ -18,6 +20,21 @@ if TYPE_CHECKING:
     from framejit.interp.machine import Interpreter
 
 FRAME, DONE, RUNNING = ("frame",), ("done",), ("running",)
+
+
+def waiting_frame(interp: Interpreter, ref: Ref, function: Const, pc: int, slots: list[Value]) -> Frame:
+    """The frame of a real generator of this function, which waits in front of `pc` with these slots."""
+    body, path = function.obj, function.path
+    assert path is not None
+    code = decode(body.__code__)
+    namespace = realize_dict(interp, interp.trace.roots.globals_of(body, path), body.__globals__)
+    frame = Frame(code, body.__code__, function, slots[: code.nlocalsplus], namespace, interp.frames[0].builtins)
+    frame.stack = slots[code.nlocalsplus :]
+    frame.index = code.by_pc[pc]
+    if code.instructions[frame.index - 1].op == "RETURN_GENERATOR":  # not started
+        frame.index -= 1
+    frame.generator = ref
+    return frame
 
 
 def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = None, past_send: bool = False) -> Value | None:

@@ -32,6 +32,7 @@ from framejit.rules import operator_graph
 Handler = Callable[["Interpreter", Frame, Instr], None]
 OPS: list[Handler | None] = [None] * len(OP_NAMES)
 DYNAMIC_TYPES = (int, float)
+MOST_VARIANTS = 4  # regions at one place that differ by where a given generator waits, or in other ways
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Start:
     options: Any = None
     decisions: frozenset[Any] = field(default_factory=frozenset)
     caller: Waiting | None = None
+    variants: int = 0  # regions that there are at this place
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +251,18 @@ class Interpreter:
             self.keep_done()
             raise Cut(R.OPAQUE_OPERATION, None, "a finalizer may run here")
 
+    def watch(self, values: Sequence[Value]) -> None:
+        """Values that the region found in a real frame: those whose end CPython has to see are watched from now on."""
+        found, watched, count = reach.watched(values), self.watched, len(self.watched)
+        if found:
+            watched += found
+            self.trace.trail.on_undo(lambda: watched.__delitem__(slice(count, None)))
+            self.trace.trail.put(self.trace.cache, reach.KEEP, True)
+
+    def is_crowded(self) -> bool:
+        """Whether the next region here had better suit more states than those at this place do."""
+        return self.start.variants >= MOST_VARIANTS
+
     def keep_done(self) -> None:
         """The present instruction is done: a region that ends now ends behind it, unless it runs inside of another."""
         if not self.base:
@@ -349,6 +363,10 @@ class Interpreter:
     def resume_generator(self, ref: Ref, sent: Value, thrown: Value | None = None, past_send: bool = False) -> Value | None:
         """Advance a symbolic generator; None when it returned (its value is in `self.returned`)."""
         return generators.resume(self, ref, sent, thrown, past_send)
+
+    def waiting_frame(self, ref: Ref, function: Const, pc: int, slots: list[Value]) -> Frame:
+        """The frame of a real generator that waits in front of `pc`."""
+        return generators.waiting_frame(self, ref, function, pc, slots)
 
     # -- values ---------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from framejit.core.lifetime import has_frames
 from framejit.core.path import CALLED, Called
 from framejit.core.services import Pending
 from framejit.core.value import NONE, NULL, Const, Lazy, Number, Pack, Ref, Value, bool_const
-from framejit.interp.frame import Frame, finalizes
+from framejit.interp.frame import Frame
 from framejit.interp.machine import OPS, Interpreter
 from framejit.objects import function, list_, protocol, reach, set_
 from framejit.objects.dict_ import delete, lookup, store
@@ -141,7 +141,7 @@ def after_drop(interp: Interpreter, old: Value) -> None:
     path = getattr(old, "path", None)
     if path is None:
         return
-    if finalizes(old):
+    if reach.ends(interp, old):
         if not reach.in_frames(interp, old):
             interp.keep_done()
             raise Cut(R.OPAQUE_OPERATION, old, "its finalizer may run here")
@@ -381,7 +381,7 @@ def delete_subscr(interp: Interpreter, ins: Instr, container: Value, key: Value)
     if isinstance(held, Ref) and issubclass(held.cls, list):
         left = set(map(id, heap.get(held, heap.ITEMS) or ()))
         for item in before or heap.initial_of(held, heap.ITEMS) or ():
-            if id(item) not in left and finalizes(item):
+            if id(item) not in left and reach.ends(interp, item):
                 interp.unsupported(R.OPAQUE_OPERATION, item, "its finalizer may run here")
 
 

@@ -11,10 +11,10 @@ from framejit.core.heap import MISSING
 from framejit.core.services import Pending
 from framejit.core.value import NONE, NULL, Const, Pack, Ref, Value, bool_const
 from framejit.interp import calls, generators
-from framejit.interp.frame import Frame, finalizes
+from framejit.interp.frame import Frame
 from framejit.interp.machine import Interpreter
 from framejit.interp.ops import after_drop, op, raw
-from framejit.objects import async_generator, exception, exception_group, generator, match, protocol
+from framejit.objects import async_generator, exception, exception_group, generator, match, protocol, reach
 from framejit.objects.exact import type_name
 from framejit.reasons import R
 
@@ -82,7 +82,7 @@ def return_value(interp: Interpreter, frame: Frame, ins: Instr) -> None:
         interp.unsupported(R.GENERATOR_OPERATION, None, "the generator ends")
     if interp.waiting and interp.is_root(frame):
         for local in frame.slots:
-            if finalizes(local):
+            if reach.ends(interp, local):
                 interp.unsupported(R.OPAQUE_OPERATION, local, "its finalizer may run here")
     interp.pop(value)
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from framejit.core.errors import Raised, Uncaught, Unsupported
 from framejit.core.value import Const, Value
-from framejit.interp.frame import Frame, finalizes
+from framejit.interp.frame import Frame
+from framejit.objects import reach
 from framejit.objects.exception import grow
 from framejit.objects.object_ import note_look_up
 from framejit.reasons import R
@@ -28,7 +29,7 @@ def unwind(interp: Interpreter, exception: Value, base: int) -> None:
         raise Uncaught(R.UNCAUGHT_EXCEPTION, exception)
     if getattr(exception, "path", None) is not None and not _stays_as_it_is(frames[-1]):
         raise Unsupported(R.EXCEPTION_OPERATION, exception, "raising an exception that exists already: its traceback grows")
-    if any(finalizes(value) for value in _dropped(interp, base)):
+    if any(reach.ends(interp, value) for value in _dropped(interp, base)):
         raise Unsupported(R.UNCAUGHT_EXCEPTION, exception)
     while len(frames) > base:
         frame = frames[-1]
@@ -62,6 +63,8 @@ def _dropped(interp: Interpreter, base: int) -> Iterator[Value]:
         if entry is not None:
             yield from frame.stack[entry.depth :]
             return
+        if frame.generator is not None and frame.generator.path is not None:
+            return  # what a given one holds is watched
         yield from frame.stack
         if place <= len(interp.waiting):  # a real frame
             yield from frame.slots

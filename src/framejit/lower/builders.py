@@ -193,7 +193,8 @@ def _generator(m: Materializer, ref: Ref) -> int:
     if ins.op == "RETURN_GENERATOR":  # not started: it goes on behind this instruction
         ins = frame.code.instructions[frame.index + 1]
     live = analyze(frame.code).live[ins.index]
-    slots = [m.value(value) if live >> index & 1 else EMPTY for index, value in enumerate(frame.slots)]
+    everything = frame_.looks_at_locals(frame.real_code)
+    slots = [m.value(value) if everything or live >> index & 1 else EMPTY for index, value in enumerate(frame.slots)]
     stack = [m.value(value) for value in frame.stack]
     return _named(m, ref, m.new("BUILD_GENERATOR", m.value(frame.func), ins.pc, (*slots, *stack)))
 

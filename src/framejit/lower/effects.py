@@ -17,7 +17,7 @@ from framejit.lower.pack import Instruction
 from framejit.objects.dict_ import user_keys
 from framejit.objects.iterator import STATE
 from framejit.objects.members import Members
-from framejit.objects.rebuild import ADVANCERS, WRITERS
+from framejit.objects.rebuild import ADVANCERS, WRITERS, Spare
 
 ITEMS, APPENDED = Heap.ITEMS, Heap.APPENDED
 
@@ -51,7 +51,7 @@ class Effects:
                 self._advance(ref)
         for ref, fields in list(self.heap.dirty()):
             if ref.cls in ADVANCERS:
-                continue
+                fields = [field for field in fields if type(field) is tuple and field[0] == "attribute"]
             if ITEMS in fields:
                 self._items(ref)
                 fields = [field for field in fields if field not in (ITEMS, APPENDED, STATE) and not _is_key(field)]
@@ -60,10 +60,11 @@ class Effects:
 
     def _advance(self, ref: Ref) -> None:
         """Bring an iterator to its new place, before anything else changes: what it iterates may become longer or shorter."""
-        before = self.heap.initial.get(ref, {})
-        found = ADVANCERS[ref.cls](lambda name: _present(before.get((name,))), lambda name: _present(self.heap.get(ref, (name,))))
+        before, now = self.heap.initial.get(ref, {}), self.heap.fields_of(ref)
+        found = ADVANCERS[ref.cls](lambda name: _present(before.get(_field_of(name))), lambda name: _present(now.get(_field_of(name))))
         if found is not None:
-            self.call(found[0], self.m.value(ref), *(self.m.value(value) for value in found[1]))
+            m, (function, values) = self.m, found
+            self.call(function, m.value(ref), *(m.spare(one.value) if isinstance(one, Spare) else m.value(one) for one in values))
 
     def _field(self, ref: Ref, field: Any, value: Any) -> None:
         initial = self.heap.initial_of(ref, field)
@@ -167,6 +168,10 @@ class Effects:
         for key, (name, _) in current.items():
             if key not in initial:
                 self.add("SET_ADD", register, self.m.key(key, name))
+
+
+def _field_of(name: Any) -> Any:
+    return (name,) if isinstance(name, str) else name
 
 
 def _present(found: Any) -> Any:

@@ -13,9 +13,7 @@ from framejit.core.state import Exit, ExitKind, FrameState
 from framejit.core.value import Null, Value
 from framejit.lower.materialize import Materializer
 from framejit.lower.pack import Instruction, Label
-from framejit.objects import reach
 
-LOOKS_AT_LOCALS = frozenset({"locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "stack", "breakpoint", "set_trace"})
 GENERATOR_FLAGS = 0x20 | 0x80 | 0x200
 
 # Canonical op -> opaque kind where the names differ, and what its argument is where it is not the instruction's.
@@ -68,8 +66,8 @@ def _is_in_a_slot(value: Value) -> bool:
 class Exits:
     """The exit of one region; builds are the materializer's, these rows come last."""
 
-    def __init__(self, materializer: Materializer, root: CodeType, pc: int, keep_locals: bool):
-        self.m, self.root, self.pc, self.keep_locals = materializer, root, pc, keep_locals
+    def __init__(self, materializer: Materializer, root: CodeType, pc: int):
+        self.m, self.root, self.pc = materializer, root, pc
         self.code: list[Instruction | Label] = []
         self.plain: list[list[Any]] = []  # per frame: registers, or the dead value whose register is still open
         self.deferred: list[Any] = []
@@ -99,7 +97,7 @@ class Exits:
         """A register for each live entry of a frame, the value itself for each dead one."""
         code = decode(state.code)
         live = analyze(code).live[code.by_pc[state.pc]]
-        keep = self.keep_locals or self.m.trace.cache.get(reach.KEEP) or not LOOKS_AT_LOCALS.isdisjoint(state.code.co_names)
+        keep = self.m.keeps_dead(state.code)
         entries: list[Any] = []
         for index, value in enumerate((*state.slots, *state.stack)):
             if is_root and self._is_slot(value, index, self.leave.leaves):

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import torch.fx
 
+from framejit import _C
 from framejit.core.classes import BASES, META, NAMESPACE, set_slot
 from framejit.core.errors import Retrace
 from framejit.core.heap import MISSING, Heap
@@ -19,7 +20,7 @@ from framejit.core.trace import Trace
 from framejit.core.value import Const, Lazy, Node, Null, Number, Pack, Ref, Value
 from framejit.lower.guards import Head
 from framejit.lower.pack import Instruction, Label, Packer
-from framejit.objects import dates, weak
+from framejit.objects import dates, frame_, reach, weak
 from framejit.objects.dict_ import user_keys
 from framejit.objects.exact import defines
 from framejit.objects.exception import raised_at
@@ -54,7 +55,8 @@ def builder(*kinds: type) -> Callable[[Builder], Builder]:
 class Materializer:
     """Code that runs behind the graph call; graph outputs are collected as they are asked for."""
 
-    def __init__(self, packer: Packer, head: Head, trace: Trace):
+    def __init__(self, packer: Packer, head: Head, trace: Trace, keep_locals: bool = False):
+        self.keep_locals = keep_locals
         self.packer, self.head, self.trace, self.heap = packer, head, trace, trace.heap
         self.code: list[Instruction | Label] = []
         self.made: dict[Any, int] = {}
@@ -172,6 +174,17 @@ class Materializer:
         if id(value) not in self.made and not self.depth and isinstance(value, (Ref, Pack)):
             self._find_cycles(value)
         return self._make(value)
+
+    def keeps_dead(self, code: types.CodeType) -> bool:
+        """Whether what no code asks for again is restored too."""
+        return bool(self.keep_locals or self.trace.cache.get(reach.KEEP) or frame_.looks_at_locals(code))
+
+    def spare(self, value: Value) -> int:
+        """The register of a value that no code asks for again, of an empty slot where making it would take work."""
+        if isinstance(value, (Const, Lazy, Number)) or self.trace.cache.get(reach.KEEP) or self.keep_locals:
+            return self.value(value)
+        found = self.known(value)
+        return self.const(_C.NULL) if found is None or found == EMPTY else found
 
     def _node(self, node: torch.fx.Node) -> int:
         path = self.placeholders.get(node)

@@ -57,9 +57,9 @@ class Lowering:
         self.trace, self.leave, self.root, self.pc = trace, leave, root, pc
         self.packer = Packer()
         self.head = Head(self.packer)
-        self.materializer = Materializer(self.packer, self.head, trace)
+        self.materializer = Materializer(self.packer, self.head, trace, keep_locals)
         self.effects = Effects(self.materializer)
-        self.exits = Exits(self.materializer, root, pc, keep_locals)
+        self.exits = Exits(self.materializer, root, pc)
         self.guards: list[Guard] = []
         self._prepare()
 

@@ -23,6 +23,14 @@ FRAME, DEPTH, STEP = ("frame",), ("depth",), ("step",)
 LOCALS = "locals of frames"  # (LOCALS, frame) -> its dict and the step that asked for it first, in the cache of the trace
 
 
+LOOKS_AT_LOCALS = frozenset({"locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "stack", "breakpoint", "set_trace"})
+
+
+def looks_at_locals(code: types.CodeType) -> bool:
+    """Whether the code may look at its own frame: locals that no instruction reads are asked for then."""
+    return not LOOKS_AT_LOCALS.isdisjoint(code.co_names)
+
+
 def _frame(s: Services, depth: int) -> Value:
     return s.heap.new(types.FrameType, {DEPTH: depth, FRAME: s.frames[depth], STEP: s.steps})  # type: ignore[attr-defined]
 
@@ -47,6 +55,8 @@ def locals_of(s: Services, frame: Any) -> Value:
     """The namespace of a class body; of a function a dict that `locals()` brings up to date, the same one each time before 3.13."""
     if frame.names is not None:
         return frame.names
+    if frame.generator is not None and frame.generator.path is not None:
+        s.unsupported(R.ATTRIBUTE_OF_OPAQUE, frame.generator, "its frame keeps the dict that locals() gives")
     bound, unbound = bindings(s, frame)
     known = s.trace.cache.get((LOCALS, frame))
     if known is None or FRESH_LOCALS:

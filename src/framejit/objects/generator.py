@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import builtins
 import types
+from collections.abc import Callable
 from typing import Any
 
-from framejit.core.heap import MISSING
+from framejit.core.heap import MISSING, Heap
 from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, NULL, Const, Ref, Value, bool_const
@@ -19,6 +20,8 @@ RUNNING = ("running",)
 CO_COROUTINE, CO_ASYNC_GENERATOR = 0x80, 0x200
 NAMES = ("__name__", "__qualname__")
 KINDS: dict[type, str] = {types.GeneratorType: "generator", types.CoroutineType: "coroutine", types.AsyncGeneratorType: "async generator"}
+SEEN = ("seen",)  # of one of these: its frame was asked for, which shows where it stands
+OPENERS: list[Callable[[Services, Ref], bool]] = []  # what reads such a one
 HANDLED = ("handled",)  # the exception that the body was handling at its yield, if any
 
 
@@ -77,8 +80,18 @@ def _lets_exit_through(frame: Any, place: int) -> bool:
 
 
 def is_symbolic(s: Services, value: Value) -> bool:
-    """Whether the value is a generator of the capture."""
-    return isinstance(value, Ref) and value.cls in KINDS and s.heap.get(value, DONE) is not None
+    """Whether the value is a generator of the capture, or one given whose frame can be read."""
+    if not isinstance(value, Ref) or value.cls not in KINDS or s.heap.get(value, SEEN):
+        return False
+    if s.heap.get(value, DONE) is not None:
+        return True
+    return value.path is not None and value.cls is not types.AsyncGeneratorType and OPENERS[0](s, value)
+
+
+def has_no_clean_up(ref: Ref, heap: Heap) -> bool:
+    """Whether a given generator that was opened can die by now without running code of its own."""
+    frame = heap.get(ref, FRAME)
+    return frame is None or not (heap.get(ref, RUNNING) or cleans_up(ref.cls, frame))
 
 
 def awaits(s: Services, ref: Ref) -> bool:
@@ -89,7 +102,7 @@ def awaits(s: Services, ref: Ref) -> bool:
 
 @model(types.GeneratorType, types.CoroutineType)
 class GeneratorModel(Model):
-    """Symbolic generators; real ones are left to CPython."""
+    """Symbolic generators; real ones as far as their frames can be read."""
 
     __slots__ = ()
 
@@ -102,20 +115,23 @@ class GeneratorModel(Model):
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         if not isinstance(v, Ref):
             return None
-        if not is_symbolic(s, v):
-            written = s.heap.get(v, ("attribute", name)) if name in NAMES else None
-            return written
         if name in NAMES:
-            return _name(s, v, name)
-        frame = s.heap.get(v, FRAME)
-        what = name.partition("_")[2]
+            return s.heap.get(v, ("attribute", name)) if v.path is not None else _name(s, v, name)
+        what, opened = name.partition("_")[2], s.heap.get(v, DONE) is not None
+        if what == "frame" and v.path is not None:
+            return _frame_of_given(s, v, name)
+        if not opened:
+            return None
+        frame, running = s.heap.get(v, FRAME), s.heap.get(v, RUNNING) is True
         if what == "code":
-            return Const(code_of(s, s.heap.get(v, FUNCTION)))
+            body = s.heap.get(v, FUNCTION)
+            return None if body is None else Const(code_of(s, body))
         if what == "running":
-            return bool_const(s.heap.get(v, RUNNING) is True)
+            return bool_const(running)
         if what == "suspended":
-            waits = frame is not None and frame.instr.op != "RETURN_GENERATOR"
-            return bool_const(waits and s.heap.get(v, RUNNING) is not True)
+            return bool_const(frame is not None and frame.instr.op != "RETURN_GENERATOR" and not running)
+        if what in ("yieldfrom", "await"):
+            return NONE if running or not awaits(s, v) else frame.stack[-1]
         return NONE if what == "frame" and frame is None else None
 
     def set_attribute(self, s: Services, v: Value, name: str, found: Any, new: Value | None) -> bool:
@@ -123,7 +139,7 @@ class GeneratorModel(Model):
             return False
         if new is None or not issubclass(s.force(new).cls, str):
             s.raise_error(TypeError, f"{name} must be set to a string object")
-        s.heap.set(v, (name,) if is_symbolic(s, v) else ("attribute", name), s.force(new))
+        s.heap.set(v, (name,) if v.path is None else ("attribute", name), s.force(new))
         return True
 
     def iter(self, s: Services, v: Value) -> Value:
@@ -133,6 +149,14 @@ class GeneratorModel(Model):
 
     def next(self, s: Services, v: Value) -> Value:
         return advance(s, v, NONE)
+
+
+def _frame_of_given(s: Services, v: Ref, name: str) -> Value | None:
+    """The frame of a given generator, which nobody may have in hand where the region advances it."""
+    if s.heap.get(v, DONE) is None:
+        s.heap.load(v, SEEN, True)
+        return None
+    return NONE if s.heap.get(v, FRAME) is None else s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, name)
 
 
 def _name(s: Services, v: Ref, name: str) -> Value:

@@ -14,11 +14,10 @@ from typing import Any
 
 from framejit.core.errors import Raised
 from framejit.core.heap import MISSING, Heap
-from framejit.core.lifetime import ending
 from framejit.core.path import BINARY, CALLED, ITEM, LEN, Called, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, TRUE, Const, Number, Pack, Ref, Value
-from framejit.objects import dict_, list_, set_, tuple_
+from framejit.objects import dict_, list_, reach, set_, tuple_
 from framejit.objects.dict_ import BACKWARD, FORWARD, OrderedIterator
 from framejit.objects.exact import ExactModel
 from framejit.objects.fold import constant
@@ -84,7 +83,7 @@ def field(s: Services, ref: Ref, name: str) -> Any:
 
 def put(s: Services, ref: Ref, name: str, value: Any) -> None:
     """Write a field of an iterator; None empties it."""
-    if value is NONE and ref.path is not None and ending(ref.real):
+    if value is NONE and ref.path is not None and reach.ends(s, ref):
         s.unsupported(R.OPAQUE_OPERATION, ref, "a finalizer may run when its end is reached")
     s.heap.set(ref, (name,), MISSING if value is None else value)
 

@@ -10,6 +10,7 @@ from framejit.core.lifetime import ending
 from framejit.core.path import CALLER_SLOT, HANDLED, SLOT, Path
 from framejit.core.services import Services
 from framejit.core.value import Const, Lazy, Pack, Ref, Value
+from framejit.objects import generator
 
 REFERENT = ("referent",)  # of a weak reference, which holds nothing
 KEEP = "keep what is dead"  # in the cache of the trace: values that no code asks for again live on, as in CPython
@@ -29,10 +30,33 @@ def watched(values: Iterable[Value]) -> list[Watched]:
     return [Watched(value, ends) for value, ends in found if ends]
 
 
+def ends(s: Services, value: Value) -> frozenset[int]:
+    """The identities of what may run Python code when the value is dropped; a given generator stands for what it holds by now."""
+    waiting, found, seen, heap = [value], set[int](), set[int](), s.heap
+    while waiting:
+        value = waiting.pop()
+        real = getattr(value, "real", None)
+        if type(real) in generator.KINDS:
+            generator.is_symbolic(s, s.force(value))
+        for one in () if real is None else ending(real) - seen:
+            seen.add(one)
+            if one in heap.given and heap.given[one](heap):
+                frame = heap.get(s.trace.known[one], generator.FRAME)  # type: ignore[arg-type]
+                waiting += [] if frame is None else [*frame.slots, *frame.stack]
+            else:
+                found.add(one)
+    return frozenset(found)
+
+
 def in_frames(s: Services, value: Value) -> bool:
     """Whether a frame holds the value itself, or the value is the exception that is being handled."""
-    handled = s.state["handled"]  # type: ignore[attr-defined]
-    return handled is value or any(value in frame.slots or value in frame.stack for frame in s.frames)  # type: ignore[attr-defined]
+    interp: Any = s
+    handled, forced = interp.state["handled"], interp.forced
+    if handled is value or any(value in frame.slots or value in frame.stack for frame in interp.frames):
+        return True
+    found = forced.get(value, value)  # some frames hold it as it was before it was asked for, some as it is since
+    held = (part for frame in interp.frames for part in (*frame.slots, *frame.stack))
+    return any(forced.get(part, part) is found for part in (handled, *held))
 
 
 def lost(s: Services, among: list[Watched]) -> bool:
@@ -43,7 +67,7 @@ def lost(s: Services, among: list[Watched]) -> bool:
     if too_long(s):
         return True
     reals = {id(getattr(value, "real", None)) for value in reached(s).values()}
-    return any(id(one.value.real) not in reals and not one.ends <= reals for one in missing)
+    return any(id(one.value.real) not in reals and not one.ends <= reals and not ends(s, one.value) <= reals for one in missing)
 
 
 def too_long(s: Services) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from framejit.core.heap import MISSING, Heap
 from framejit.core.value import Ref, Value
@@ -20,9 +20,17 @@ OUT_OF_STEP: dict[type, Callable[[Heap, Ref], bool]] = {}
 # Fields that a function writes: field -> from its content to the function and what stands behind the object among its arguments.
 WRITERS: dict[Any, Callable[[Any], tuple[Any, list[Value]]]] = {}
 
+
+
+class Spare(NamedTuple):
+    """A value that no code asks for again: it is written where it is at hand, else its place is left empty."""
+
+    value: Value
+
+
 # Per class of iterators, from the fields before and now of one that was there before the region: what brings the real one to its new
 # place, a function of it and of these values; None where it has not moved.
-ADVANCERS: dict[type, Callable[[Field, Field], tuple[Any, list[Value]] | None]] = {}
+ADVANCERS: dict[type, Callable[[Field, Field], tuple[Any, list[Any]] | None]] = {}
 
 MADE_BY = "real calls"  # (MADE_BY, virtual object) -> callable and arguments that make the real one, in the cache of the trace
 
