@@ -821,3 +821,21 @@ def test_a_coroutine_that_is_awaited_already(x, box):
         outer().send(None)
     except RuntimeError as error:
         return waiting, str(error), x + 1
+
+
+def test_loops_of_many_lengths():
+    framejit.reset()
+    counter, ended, data = Counter(), [], [torch.ones(1) * k for k in range(40)]
+
+    def total(x, it):
+        for each in it:
+            x = x + each
+        return x
+
+    unsubscribe = framejit.events.subscribe(ended.append, framejit.events.Fallback)
+    compiled = framejit.compile(total, backend=counter)
+    for length in (3, 7, 12, 25, 31, 40, 5, 1, 18, 39, 2):
+        same(compiled(torch.ones(1), doubles(data[:length])), total(torch.ones(1), doubles(data[:length])))
+    unsubscribe()
+    assert not ended, ended
+    assert max(len(module.graph.nodes) for module in counter.modules) < 150 and counter.graphs < 25

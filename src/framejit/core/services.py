@@ -101,8 +101,8 @@ class Services(Protocol):
     def waiting_frame(self, ref: Ref, function: Const, pc: int, slots: list[Value]) -> Any:
         """The frame of a real generator of this function, which waits in front of `pc` with these slots."""
 
-    def watch(self, values: Sequence[Value]) -> None:
-        """Values that the region found in a real frame: the end of some is an effect that CPython has to see."""
+    def watch(self, values: Sequence[Value], owner: Ref) -> None:
+        """What the frame of a given generator holds: the end of some of it is an effect that CPython has to see."""
 
     def is_crowded(self) -> bool:
         """Whether the next region here had better suit more states than those at this place do."""

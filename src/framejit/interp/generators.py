@@ -19,7 +19,8 @@ from framejit.reasons import R
 if TYPE_CHECKING:
     from framejit.interp.machine import Interpreter
 
-FRAME, DONE, RUNNING = ("frame",), ("done",), ("running",)
+FRAME, DONE, RUNNING, TURNS = ("frame",), ("done",), ("running",), ("turns",)
+MOST_TURNS = 8  # how often a region resumes a given generator where other regions found it in other states
 
 
 def waiting_frame(interp: Interpreter, ref: Ref, function: Const, pc: int, slots: list[Value]) -> Frame:
@@ -37,6 +38,14 @@ def waiting_frame(interp: Interpreter, ref: Ref, function: Const, pc: int, slots
     return frame
 
 
+def _count_turn(interp: Interpreter, ref: Ref) -> None:
+    """A loop over a given generator is unrolled; where it is found in more and more states, by some turns at a time."""
+    turns = interp.heap.get(ref, TURNS) or 0
+    if turns >= MOST_TURNS and interp.start.variants > 1:
+        interp.unsupported(R.UNKNOWN_ITERATOR, ref, "its place changes from call to call")
+    interp.trace.trail.put(interp.heap.fields[ref], TURNS, turns + 1)
+
+
 def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = None, past_send: bool = False) -> Value | None:
     """Run the body to its next yield; None when it returned. With `past_send`, what it waited for has ended: it goes on behind that."""
     heap = interp.heap
@@ -51,6 +60,8 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
             raise Raised(thrown)
         interp.returned = NONE
         return None
+    if ref.path is not None:
+        _count_turn(interp, ref)
     slots, stack, index = list(frame.slots), list(frame.stack), frame.index
 
     def restore() -> None:

@@ -251,9 +251,10 @@ class Interpreter:
             self.keep_done()
             raise Cut(R.OPAQUE_OPERATION, None, "a finalizer may run here")
 
-    def watch(self, values: Sequence[Value]) -> None:
-        """Values that the region found in a real frame: those whose end CPython has to see are watched from now on."""
-        found, watched, count = reach.watched(values), self.watched, len(self.watched)
+    def watch(self, values: Sequence[Value], owner: Ref) -> None:
+        """What the frame of a given generator holds: values whose end CPython has to see are watched from now on."""
+        watched, count = self.watched, len(self.watched)
+        found = reach.watched(values, owner, watched)
         if found:
             watched += found
             self.trace.trail.on_undo(lambda: watched.__delitem__(slice(count, None)))

@@ -21,6 +21,7 @@ from framejit.objects import frame_, function, generator
 from framejit.objects.rebuild import ADVANCERS, Field, Spare
 
 PLACE = ("place",)
+MOST = 32  # so many of them a region reads
 EMPTY, KEPT = Const(_C.NULL), Const(_C.MISSING)
 
 
@@ -36,7 +37,7 @@ class Place:
 def open_(s: Services, ref: Ref) -> bool:
     """Read the state of a real generator; whether it can be captured."""
     parts = _C.generator_parts(ref.real)
-    if parts is None or s.heap.get(ref, generator.SEEN) or s.is_crowded():
+    if parts is None or s.heap.get(ref, generator.SEEN) or len(s.heap.given) >= MOST or s.is_crowded():
         return False
     assert ref.path is not None
     path = ref.path.to(CALLED, Called(_C.generator_parts, (), f"parts({ref.path})"))
@@ -55,7 +56,7 @@ def open_(s: Services, ref: Ref) -> bool:
     s.guard(where, "FUNC_CODE", body.__code__)
     slots = [NULL if real is _C.NULL else s.input(path.to(ITEM, 2 + i), real) for i, real in enumerate(reals)]
     frame = s.waiting_frame(ref, Const(body, where), place[0], slots)
-    s.watch(slots)
+    s.watch(slots, ref)
     for name, value in ((generator.FRAME, frame), (generator.DONE, False), (generator.FUNCTION, frame.func), (PLACE, Place(frame))):
         s.heap.load(ref, name, value)
     s.trace.trail.put(s.heap.given, id(ref.real), functools.partial(generator.has_no_clean_up, ref))

@@ -18,16 +18,22 @@ CHECKS, MOST_CHECKS = "checks of who lives", 2_000_000
 
 
 class Watched(NamedTuple):
-    """A value of the start's frames, and the objects that run Python code when they die: itself, or what it holds."""
+    """A value of a real frame, and the objects that run Python code when they die: itself, or what it holds.
+
+    Of the frame of a given generator, that generator, and how it is watched itself, if it is.
+    """
 
     value: Lazy
     ends: frozenset[int]
+    owner: Ref | None = None
+    held_by: Any = None
 
 
-def watched(values: Iterable[Value]) -> list[Watched]:
+def watched(values: Iterable[Value], owner: Ref | None = None, among: Iterable[Watched] = ()) -> list[Watched]:
     """Those of the values whose end CPython has to see at its place."""
     found = ((value, ending(value.real)) for value in values if type(value) is Lazy)
-    return [Watched(value, ends) for value, ends in found if ends]
+    holder = next((one for one in among if one.value.real is owner.real), None) if owner is not None else None
+    return [Watched(value, ends, owner, holder) for value, ends in found if ends]
 
 
 def ends(s: Services, value: Value) -> frozenset[int]:
@@ -61,13 +67,41 @@ def in_frames(s: Services, value: Value) -> bool:
 
 def lost(s: Services, among: list[Watched]) -> bool:
     """Whether the instruction that was just done may have taken the last reference to one of them."""
-    missing = [one for one in among if not in_frames(s, one.value)]
+    known: dict[int, bool] = {}
+    missing = [one for one in among if not _is_held(s, one, known)]
     if not missing:
         return False
     if too_long(s):
         return True
     reals = {id(getattr(value, "real", None)) for value in reached(s).values()}
     return any(id(one.value.real) not in reals and not one.ends <= reals and not ends(s, one.value) <= reals for one in missing)
+
+
+def _is_held(s: Services, one: Watched, known: dict[int, bool]) -> bool:
+    """Whether a frame, or that of a given generator which lives, certainly holds the value; or it is a generator that has ended."""
+    place = id(one)
+    if place in known:
+        return known[place]
+    known[place] = False  # what is only held by itself
+    heap, value, owner = s.heap, one.value, one.owner
+    found = s.forced.get(value, value)  # type: ignore[attr-defined]
+    frame = None if owner is None else heap.get(owner, generator.FRAME)
+    if id(value.real) in heap.given and heap.get(found, generator.FRAME) is None:
+        held = True
+    elif frame is not None and any(part in where for part in (value, found) for where in (frame.slots, frame.stack)):
+        held = _lives(s, one, known)
+    else:
+        held = in_frames(s, value)
+    known[place] = held
+    return held
+
+
+def _lives(s: Services, one: Watched, known: dict[int, bool]) -> bool:
+    """Whether the given generator, in whose frame a watched value lies, is certainly alive."""
+    assert one.owner is not None and one.owner.path is not None
+    if s.heap.get(one.owner, generator.RUNNING) or not _in_frame(one.owner.path):
+        return True
+    return one.held_by is not None and _is_held(s, one.held_by, known)
 
 
 def too_long(s: Services) -> bool:
