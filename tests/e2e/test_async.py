@@ -173,3 +173,17 @@ def test_a_coroutine_that_is_sent_something_too_early(x):
         waits(Step()).send(2)
     except TypeError as error:
         return x + 1, str(error)
+
+
+@check()
+def test_yield_from_a_coroutine_in_a_generator(x):
+    running = double(3)
+
+    def body():
+        yield from running
+
+    try:
+        list(body())
+    except TypeError as error:
+        running.close()
+        return x + 1, str(error)

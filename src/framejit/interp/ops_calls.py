@@ -18,6 +18,8 @@ from framejit.objects import async_generator, exception, exception_group, genera
 from framejit.objects.exact import type_name
 from framejit.reasons import R
 
+COROUTINE_FLAGS = 0x80 | 0x100  # a coroutine, or a generator made one by types.coroutine
+
 
 def _callee(first: Value, second: Value, args: list[Value]) -> tuple[Value, list[Value]]:
     if first is NULL:
@@ -106,6 +108,8 @@ def yield_value(interp: Interpreter, frame: Frame, ins: Instr) -> None:
 @op("GET_YIELD_FROM_ITER")
 def get_yield_from_iter(interp: Interpreter, ins: Instr, iterable: Value) -> Value:
     value = interp.force(iterable)
+    if value.cls is types.CoroutineType and not interp.frames[-1].real_code.co_flags & COROUTINE_FLAGS:
+        interp.raise_error(TypeError, "cannot 'yield from' a coroutine object in a non-coroutine generator")
     if isinstance(value, Ref) and value.cls in (types.GeneratorType, types.CoroutineType):
         return value
     return interp.iter(value)
