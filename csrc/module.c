@@ -68,7 +68,8 @@ static PyObject *instance_dict(PyObject *Py_UNUSED(module), PyObject *object) {
 
 static PyMethodDef methods[] = {
     {"hook_enabled", hook_enabled, METH_O, "hook_enabled(flag) -> previous: look at frames of this thread or not."},
-    {"instance_dict", instance_dict, METH_O, "instance_dict(object) -> the dict of an instance; AttributeError where it has none."},
+    {"instance_dict", instance_dict, METH_O,
+     "instance_dict(object) -> the dict of an instance; AttributeError where it has none."},
     {"set_slots", set_slots, METH_O,
      "set_slots(set) -> bytes: '.' for each free slot of its table, 'o' for a member, 'x' for a removed one."},
     {"stats", stats, METH_NOARGS, "stats() -> dict of counters."},
