@@ -103,7 +103,7 @@ def test_references_leave_the_region():
         assert ref() is None and tagged() is None
 
 
-@check(breaks=1)
+@check()
 def test_a_callback_runs_when_its_object_dies(x):
     log = []
     one = Thing(1)
@@ -115,7 +115,7 @@ def test_a_callback_runs_when_its_object_dies(x):
     return y, log, ref() is None
 
 
-@check(breaks=1)
+@check()
 def test_a_callback_runs_at_the_end_of_a_callee(x):
     log, refs = [], []
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from types import CodeType
 from typing import Any
 
+from framejit import lib
 from framejit.bytecode.instr import Code
 from framejit.core.services import Pending
 from framejit.core.state import FrameState, Phase, Result
 from framejit.core.value import Ref, Value
+
+OWN_FILES = lib.__path__[0]
 
 
 class Frame(Pending):
@@ -19,6 +22,7 @@ class Frame(Pending):
 
     __slots__ = (
         "code", "real_code", "func", "slots", "stack", "index", "globals", "builtins", "result", "extra", "generator", "names", "asked",
+        "direct", "kept", "caught",
     )  # fmt: skip
 
     def __init__(self, code: Code, real_code: CodeType, func: Value, slots: list[Value], globals_: Ref, builtins: Ref):
@@ -31,6 +35,14 @@ class Frame(Pending):
         self.generator: Ref | None = None  # the generator whose body this is
         self.asked: tuple[Value, str, int] | None = None  # the object and attribute that the frame computes, the step that asked
         self.names: Any = None  # the namespace of a class body
+        self.direct = False  # whether a call in Python code runs it: nobody else holds its arguments
+        self.caught: list[Ref] = []  # the tracebacks of the exceptions that its handlers caught
+        self.kept: tuple[Value, ...] = ()  # the arguments that C code holds meanwhile
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the code stands for C code, which holds other references than it does."""
+        return self.real_code.co_filename.startswith(OWN_FILES)
 
     @property
     def instr(self) -> Any:

@@ -23,7 +23,7 @@ from framejit.core.where import Where
 from framejit.interp import calls, generators
 from framejit.interp.frame import Frame
 from framejit.interp.unwind import unwind
-from framejit.objects import constants, exception, frame_, object_, protocol, reach, weak
+from framejit.objects import constants, deaths, exception, frame_, object_, protocol, reach
 from framejit.objects.dict_ import realize_dict
 from framejit.objects.model import model_of
 from framejit.reasons import R
@@ -102,6 +102,11 @@ class Interpreter:
         self.waiting: list[Waiting] = []  # callers of the start's frame that no return has reached yet, outermost first
         self.callers = 0
         self.watched: list[reach.Watched] = []
+        self.held: list[list[Value]] = []  # what callbacks are called with, the parts of objects that are dying
+        self.hidden = 0  # how many calls C code waits for, which may hold more
+        self.drops = deaths.Drops()
+        self.floor = 0  # depth of the frames of the callback that runs
+        self.dying = 0  # deaths that are under way
         self.base = 0  # depth at which the running loop ends: the frame there returns to Python, not to a frame
 
     # -- running --------------------------------------------------------------------------------------------------
@@ -219,8 +224,8 @@ class Interpreter:
             self.mark = len(log)
             self.mark_depth = len(frames)
             self.steps += 1
-            self.mark_step = self.steps
-            if self.steps >= self.step_limit or self.steps in self.stops:
+            step = self.mark_step = self.steps
+            if step >= self.step_limit or step in self.stops:
                 self._cut()
             handler = ops[ins.opid]
             if handler is None:
@@ -229,9 +234,11 @@ class Interpreter:
                 handler(self, frame, ins)
             except Raised as raised:
                 unwind(self, raised.value, 0)
-            if (watched or weak.WATCHED in cache) and ins.op not in HOLDING_OPS:
-                self._check_lives()
+            if (watched or deaths.WATCHED in cache) and ins.op not in HOLDING_OPS:
+                self._check_lives(step)
             if not frames:
+                if deaths.REFERENCES in cache:
+                    deaths.note_cycles(self)
                 slots = () if self.callers else tuple(frame.slots)
                 return Exit(ExitKind.RETURN, value=self.returned, leaves=self.callers, slots=slots, handled=self.state["handled"])
 
@@ -241,10 +248,10 @@ class Interpreter:
             self.unsupported(R.UNCAUGHT_EXCEPTION)
         raise Cut(R.CODE_TOO_LARGE)
 
-    def _check_lives(self) -> None:
-        """The region ends behind an instruction that dropped what CPython finalizes at once."""
-        if weak.WATCHED in self.trace.cache and weak.must_break(self):
-            raise Retrace(("break", self.steps))
+    def _check_lives(self, step: int) -> None:
+        """What the instruction dropped dies; the region ends behind one that dropped what CPython finalizes at once."""
+        if deaths.WATCHED in self.trace.cache:
+            deaths.settle(self, step)
         if self.watched and self.frames and reach.lost(self, self.watched):
             if self.base:
                 raise Retrace(("break", self.steps))
@@ -291,6 +298,8 @@ class Interpreter:
         del self.frames[self.mark_depth :]
         if self.trace.tainted:  # the present instruction has changed tensors, or one inside of it: the region ends in front of it
             raise Retrace(("break", self.mark_step)) from None
+        if deaths.REFERENCES in self.trace.cache:
+            deaths.note_cycles(self)
         state: FrameState | None = None
         frames = self.frames[len(self.waiting) :]
         for frame in self.frames:
@@ -323,12 +332,14 @@ class Interpreter:
         frames = self.frames
         ops, cache, watched = OPS, self.trace.cache, self.watched
         base, self.base = self.base, depth
+        self.hidden += 1
         try:
             while len(frames) > depth:
                 frame = frames[-1]
                 ins = frame.code.instructions[frame.index]
                 self.steps += 1
-                if self.steps >= self.step_limit or self.steps in self.stops:
+                step = self.steps
+                if step >= self.step_limit or step in self.stops:
                     self._cut()
                 handler = ops[ins.opid]
                 if handler is None:
@@ -337,13 +348,16 @@ class Interpreter:
                     handler(self, frame, ins)
                 except Raised as raised:
                     unwind(self, raised.value, depth)
-                if (watched or weak.WATCHED in cache) and ins.op not in HOLDING_OPS:
-                    self._check_lives()
+                if (watched or deaths.WATCHED in cache) and ins.op not in HOLDING_OPS:
+                    self._check_lives(step)
         finally:
             self.base = base
+            self.hidden -= 1
 
     def push(self, frame: Frame) -> None:
         """Make `frame` the running one; the operands of its call are gone, so this cannot fail."""
+        if not frame.direct:
+            frame.kept = tuple(frame.slots)
         self.frames.append(frame)
 
     def pop(self, value: Value) -> None:

@@ -18,7 +18,7 @@ from framejit.core.services import Pending
 from framejit.core.value import NONE, NULL, Const, Lazy, Number, Pack, Ref, Value, bool_const
 from framejit.interp.frame import Frame
 from framejit.interp.machine import OPS, Interpreter
-from framejit.objects import function, list_, protocol, reach, set_
+from framejit.objects import deaths, function, list_, protocol, reach, set_
 from framejit.objects.dict_ import delete, lookup, store
 from framejit.objects.exact import type_name
 from framejit.reasons import R
@@ -673,7 +673,15 @@ def get_iter(interp: Interpreter, ins: Instr, iterable: Value) -> Value:
 
 @raw("FOR_ITER")
 def for_iter(interp: Interpreter, frame: Frame, ins: Instr) -> None:
-    item = protocol.next_or_none(interp, frame.stack[-1])
+    iterator = frame.stack[-1]
+    if deaths.WATCHED in interp.trace.cache and type(iterator) is Ref and iterator.cls is types.GeneratorType:
+        interp.hidden -= 1  # no C code waits for its body
+        try:
+            item = protocol.next_or_none(interp, iterator)
+        finally:
+            interp.hidden += 1
+    else:
+        item = protocol.next_or_none(interp, iterator)
     if item is None:
         frame.stack.pop()
         frame.index = ins.jump

@@ -14,7 +14,7 @@ from framejit.interp import calls, generators
 from framejit.interp.frame import Frame
 from framejit.interp.machine import Interpreter
 from framejit.interp.ops import after_drop, op, raw
-from framejit.objects import async_generator, exception, exception_group, generator, match, protocol, reach
+from framejit.objects import async_generator, deaths, exception, exception_group, generator, match, protocol, reach
 from framejit.objects.exact import type_name
 from framejit.reasons import R
 
@@ -29,11 +29,15 @@ def _callee(first: Value, second: Value, args: list[Value]) -> tuple[Value, list
     return first, [second, *args]
 
 
-def _call(interp: Interpreter, frame: Frame, count: int, callee: Value, args: list[Value], kwargs: dict[str, Value]) -> None:
+def _call(
+    interp: Interpreter, frame: Frame, count: int, callee: Value, args: list[Value], kwargs: dict[str, Value], unpacked: bool = False
+) -> None:
     result = calls.tail_call(interp, callee, args, kwargs)
     stack = frame.stack
     del stack[len(stack) - count :]
     if isinstance(result, Frame):
+        function = callee.items[0] if isinstance(callee, Pack) and callee.cls is types.MethodType else callee
+        result.direct = not unpacked and result.func is function
         interp.push(result)
         return
     stack.append(result)  # type: ignore[arg-type]
@@ -66,12 +70,16 @@ def call_ex(interp: Interpreter, frame: Frame, ins: Instr) -> None:
                 interp.raise_error(TypeError, "keywords must be strings")
             kwargs[name] = value
     callee, args = _callee(first, second, interp.listed(positional))
-    _call(interp, frame, count, callee, args, kwargs)
+    _call(interp, frame, count, callee, args, kwargs, True)
 
 
 @raw("RETURN_VALUE")
 def return_value(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     value = frame.stack[-1]
+    if frame.caught:
+        exception.keep_locals(interp, frame)
+    if deaths.WATCHED in interp.trace.cache:
+        deaths.leave(interp, frame, interp.steps)
     if frame.generator is not None:
         interp.heap.set(frame.generator, generators.FRAME, None)
         interp.heap.set(frame.generator, generators.DONE, True)

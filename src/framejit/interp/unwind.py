@@ -9,7 +9,7 @@ from framejit.core.errors import Raised, Uncaught, Unsupported
 from framejit.core.value import Const, Value
 from framejit.interp.frame import Frame
 from framejit.objects import reach
-from framejit.objects.exception import grow
+from framejit.objects.exception import grow, keep_locals, note_caught
 from framejit.objects.object_ import note_look_up
 from framejit.reasons import R
 
@@ -40,10 +40,13 @@ def unwind(interp: Interpreter, exception: Value, base: int) -> None:
             if entry.lasti:
                 frame.stack.append(place)
             frame.stack.append(exception)
+            note_caught(interp, frame, exception)
             frame.index = frame.code.by_pc[entry.target]
             return
         frames.pop()
         interp.reach_caller()
+        note_caught(interp, frame, exception)
+        keep_locals(interp, frame)
         grow(interp, exception)
         if frame.asked is not None:
             note_look_up(interp, exception, *frame.asked[:2])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import functools
 import types
+import weakref
 from collections import OrderedDict, defaultdict, deque
 from typing import Any
 
@@ -15,7 +16,7 @@ from framejit.core.heap import MISSING
 from framejit.core.program import EMPTY
 from framejit.core.value import NONE, Const, Ref
 from framejit.lower.materialize import DICT_FIELD, FILLERS, ITEMS, Materializer, builder
-from framejit.objects import async_generator, callables, exception, frame_, function, generator, weak
+from framejit.objects import async_generator, callables, exception, frame_, function, generator, proxy, weak
 from framejit.rules import caches, context
 
 
@@ -82,16 +83,34 @@ def _cached_function(m: Materializer, ref: Ref) -> int:
 @builder(weak.Reference)
 def _weak_reference(m: Materializer, ref: Ref) -> int:
     fields = m.heap.fields_of(ref)
-    register = m.call(weak.make_reference, m.value(fields[weak.REFERENT]), m.value(fields[weak.CALLBACK]), m.const(ref.cls))
+    hashed = getattr(fields.get(weak.HASHED, NONE), "obj", None)  # None: not; True: as its referent is; else its hash
+    is_dead = weak.DEAD in fields and hashed is not True
+    if is_dead:
+        register = m.call(weak.make_dead, m.const(ref.cls), m.const(hashed))
+    else:
+        register = m.call(weak.make_reference, m.value(fields[weak.REFERENT]), m.value(fields[weak.CALLBACK]), m.const(ref.cls))
     if id(ref) in m.made:
         return m.made[id(ref)]  # its referent holds it
     m.made[id(ref)] = register
     for field, value in list(fields.items()):
         if field == weak.HASHED:
-            m.effect(hash, register)
-        elif field not in (weak.REFERENT, weak.CALLBACK) and value is not MISSING:
+            if not is_dead:
+                m.key(m.trace.cache[field, ref], ref)
+                m.effect(weak.remember_hash, register, m.value(fields[weak.REFERENT]))
+        elif field not in (weak.REFERENT, weak.CALLBACK, weak.DEAD) and value is not MISSING:
             m.store(ref, register, field, value)
     return register
+
+
+@builder(*proxy.KINDS)
+def _proxy(m: Materializer, ref: Ref) -> int:
+    fields = m.heap.fields_of(ref)
+    if weak.DEAD in fields:
+        return m.call(proxy.make_dead, m.const(ref.cls))
+    callback = fields[weak.CALLBACK]
+    more = [] if getattr(callback, "obj", callback) is None else [m.value(callback)]
+    register = m.call(weakref.proxy, m.value(fields[weak.REFERENT]), *more)
+    return m.made.get(id(ref), register)
 
 
 @builder(types.CellType)
@@ -193,7 +212,7 @@ def _generator(m: Materializer, ref: Ref) -> int:
     if ins.op == "RETURN_GENERATOR":  # not started: it goes on behind this instruction
         ins = frame.code.instructions[frame.index + 1]
     live = analyze(frame.code).live[ins.index]
-    everything = frame_.looks_at_locals(frame.real_code)
+    everything = m.keeps_dead(frame.real_code)
     slots = [m.value(value) if everything or live >> index & 1 else EMPTY for index, value in enumerate(frame.slots)]
     stack = [m.value(value) for value in frame.stack]
     return _named(m, ref, m.new("BUILD_GENERATOR", m.value(frame.func), ins.pc, (*slots, *stack)))

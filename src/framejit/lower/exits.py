@@ -13,6 +13,7 @@ from framejit.core.state import Exit, ExitKind, FrameState
 from framejit.core.value import Null, Value
 from framejit.lower.materialize import Materializer
 from framejit.lower.pack import Instruction, Label
+from framejit.objects import deaths
 
 GENERATOR_FLAGS = 0x20 | 0x80 | 0x200
 
@@ -80,6 +81,8 @@ class Exits:
         """Make all values that the exit needs; run before the effects are written."""
         self.leave = leave
         m = self.m
+        for value in m.trace.cache.get(deaths.UNDEAD, ()):
+            m.value(value)
         if leave.kind is ExitKind.RETURN:
             assert leave.value is not None
             self.returned = m.value(leave.value)

@@ -10,7 +10,7 @@ from framejit.core.errors import Raised
 from framejit.core.heap import MISSING, Heap
 from framejit.core.path import Path
 from framejit.core.services import Services
-from framejit.core.value import FALSE, NONE, TRUE, Const, Pack, Ref, Value
+from framejit.core.value import FALSE, NONE, TRUE, Const, Null, Pack, Ref, Value
 from framejit.objects.dict_ import lookup
 from framejit.objects.exact import type_name
 from framejit.objects.model import Model, model
@@ -20,7 +20,8 @@ from framejit.reasons import R
 
 ARGS, CAUSE, CONTEXT, SUPPRESS = ("args",), ("cause",), ("context",), ("suppress",)
 TRACEBACK = ("traceback",)
-OF, STEP = ("of",), ("step",)  # of a traceback: its exception, the step at which that was raised first
+OF, STEP = ("of exception",), ("step",)  # of a traceback: its exception, the step at which that was raised first
+NEXT, LOCALS = ("next",), ("locals",)  # of a traceback: the inner one; the locals of its frame once that has ended
 MADE, COMPUTED = ("made",), ("computed",)  # of exceptions made by a C constructor: its arguments, what it computed
 MESSAGE, EXCEPTIONS = ("message",), ("exceptions",)  # of groups: what their attributes hold, whatever becomes of `args`
 PRIVATE = (ARGS, CAUSE, CONTEXT, SUPPRESS, TRACEBACK, MADE, COMPUTED, MESSAGE, EXCEPTIONS)
@@ -250,8 +251,23 @@ def grow(s: Services, raised: Value) -> None:
     """The traceback gets another entry, where the exception is raised or leaves a frame: it is another object now."""
     if isinstance(raised, Ref) and raised.path is None:
         step = raised_at(s.heap, raised)
-        fields = {OF: raised, STEP: s.steps if step is None else step}  # type: ignore[attr-defined]
+        fields = {OF: raised, STEP: s.steps if step is None else step, NEXT: s.heap.get(raised, TRACEBACK)}  # type: ignore[attr-defined]
         s.heap.set(raised, TRACEBACK, s.heap.new(types.TracebackType, fields))
+
+
+def note_caught(s: Services, frame: Any, raised: Value) -> None:
+    """A handler of the frame catches an exception: its traceback shows the frame."""
+    trace = s.heap.get(raised, TRACEBACK) if isinstance(raised, Ref) and raised.path is None else None
+    if isinstance(trace, Ref) and trace.path is None:
+        frame.caught.append(trace)
+
+
+def keep_locals(s: Services, frame: Any) -> None:
+    """A frame ends: the tracebacks that show it hold its locals from now on."""
+    slots = tuple(slot for slot in frame.slots if not isinstance(slot, (Const, Null)))
+    if slots:
+        for trace in frame.caught:
+            s.heap.set(trace, LOCALS, slots)
 
 
 def make_raised(s: Services, value: Value, cause: Value | None) -> Value:

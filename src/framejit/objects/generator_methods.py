@@ -116,7 +116,7 @@ def _own(s: Services, v: Value) -> Value:
 def _thrown(s: Services, v: Value, args: list[Value]) -> Value:
     """The exception that the older form `throw(class, value, traceback)` means."""
     kind, value, trace = (s.force(arg) for arg in (*args, NONE, NONE)[:3])
-    if trace.cls is not type(None) and not (isinstance(trace, Ref) and s.heap.get(trace, ("of",)) is value):
+    if trace.cls is not type(None) and not (isinstance(trace, Ref) and s.heap.get(trace, exception.OF) is value):
         return s.unsupported(R.GENERATOR_OPERATION, v, "throw with another traceback")
     if not (isinstance(kind, Const) and issubclass(type(kind.obj), type)):
         return kind if value.cls is type(None) else s.raise_error(TypeError, "instance exception may not have a separate value")

@@ -240,7 +240,8 @@ def _look_up(s: Services, v: Value, name: str) -> Value | Pending:
         return getattr_tail(s, v.items[0], name)
     custom = type_lookup(s, v.cls, "__getattribute__")
     if type(custom) is types.WrapperDescriptorType and custom.__objclass__ in FORWARDING:
-        return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, name)
+        forward = getattr(model_of(v.cls), "forward", None)
+        return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, name) if forward is None else forward(s, v, name)
     try:
         found: Value | Pending | None
         if not is_own_slot(custom, v.cls, "__getattribute__"):

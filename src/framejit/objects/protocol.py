@@ -446,7 +446,8 @@ def hash_(s: Services, value: Value) -> Value:
         return Const(hash(number) if not -sys.maxsize - 1 <= number <= sys.maxsize or number == -1 else number)
     stands_for = getattr(model_of(value.cls), "hashed_as", None)
     if stands_for is not None:
-        return hash_(s, stands_for(s, value))
+        found = stands_for(s, value)
+        return Const(found) if type(found) is int else hash_(s, found)
     key = hash_key(s, value)
     if _by_identity(key):
         return s.unsupported(R.OPAQUE_OPERATION, value, "hash by identity")

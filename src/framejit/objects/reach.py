@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from framejit.core.classes import BASES, LATER, META, NAMESPACE
 from framejit.core.heap import MISSING, Heap
 from framejit.core.lifetime import ending
 from framejit.core.path import CALLER_SLOT, HANDLED, SLOT, Path
@@ -13,6 +14,7 @@ from framejit.core.value import Const, Lazy, Pack, Ref, Value
 from framejit.objects import generator
 
 REFERENT = ("referent",)  # of a weak reference, which holds nothing
+ARTIFICIAL = frozenset({REFERENT, ("of exception",)})  # the second: the exception of a traceback; no references in CPython
 KEEP = "keep what is dead"  # in the cache of the trace: values that no code asks for again live on, as in CPython
 CHECKS, MOST_CHECKS = "checks of who lives", 2_000_000
 
@@ -99,7 +101,7 @@ def _is_held(s: Services, one: Watched, known: dict[int, bool]) -> bool:
 def _lives(s: Services, one: Watched, known: dict[int, bool]) -> bool:
     """Whether the given generator, in whose frame a watched value lies, is certainly alive."""
     assert one.owner is not None and one.owner.path is not None
-    if s.heap.get(one.owner, generator.RUNNING) or not _in_frame(one.owner.path):
+    if s.heap.get(one.owner, generator.RUNNING) or not in_frame(one.owner.path):
         return True
     return one.held_by is not None and _is_held(s, one.held_by, known)
 
@@ -116,61 +118,125 @@ def values(s: Services) -> list[Value]:
     found: list[Value] = [interp.state["handled"]]
     if len(interp.frames) <= interp.base:
         found.append(interp.returned)
+    for holding in interp.held:
+        found += holding
     for frame in interp.frames:
-        found += [frame.func, *frame.slots, *frame.stack]
+        found += [frame.func, *frame.slots, *frame.stack, *frame.kept]
         found += [value for value in (frame.extra, frame.names, frame.generator) if value is not None]
     return found
 
 
-def reached(s: Services) -> dict[int, Value]:
-    """All values that the frames, and the written parts of real objects, lead to, by identity."""
+def reached(s: Services, until: set[int] | None = None) -> dict[int, Value]:
+    """All values that the frames, and the written parts of real objects, lead to, by identity; no more once all of `until` are found."""
     heap, forced = s.heap, s.forced  # type: ignore[attr-defined]
-    waiting: list[Any] = [*values(s)]
-    for ref in heap.fields:
-        if ref.path is not None and not _in_frame(ref.path):
-            waiting += _contents(heap, ref)
-    waiting += [recipe.ref for recipe in s.trace.classes.values()]
-    for _, _, args, names in s.trace.wrappers.values():
-        waiting += [*args, *names.values()]
     found: dict[int, Value] = {}
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, Lazy):
-            value = forced.get(value, value)
-        if id(value) in found or isinstance(value, Const):
-            continue
-        found[id(value)] = value
-        if isinstance(value, Pack):
-            waiting += value.items
-        elif isinstance(value, Ref):
-            waiting += _contents(heap, value)
+    missing = set() if until is None else set(until)
+    if until is not None and not until:
+        return found
+    for start in (values, _elsewhere, _behind_constants):
+        waiting: list[Any] = [*start(s)]
+        for value in waiting:  # which grows meanwhile
+            if isinstance(value, Lazy):
+                value = forced.get(value, value)
+            if type(value) is Const or id(value) in found:
+                continue
+            found[id(value)] = value
+            if id(value) in missing:
+                missing.discard(id(value))
+                if not missing:
+                    return found
+            if isinstance(value, Pack):
+                waiting += value.items
+            elif isinstance(value, Ref):
+                waiting += contents(heap, value)
     return found
 
 
-def _in_frame(path: Path) -> bool:
+def _elsewhere(s: Services) -> Iterator[Value]:
+    """What is held outside of the frames: by real objects, by the classes and wrappers of the capture."""
+    heap = s.heap
+    for ref in heap.fields:
+        if ref.path is not None and not in_frame(ref.path):
+            yield from contents(heap, ref)
+    for _, _, args, names in s.trace.wrappers.values():
+        yield from (*args, *names.values())
+    for recipe in s.trace.classes.values():
+        yield recipe.ref
+
+
+def _behind_constants(s: Services) -> Iterator[Value]:
+    """Real objects found through what the frames hold and the walk does not look into: constants, inputs that nobody asked about."""
+    held = {path for value in values(s) if (path := getattr(value, "path", None)) is not None}
+    written = {ref.path for ref, fields in s.heap.written.items() if fields}
+    for ref in s.heap.fields:
+        path = ref.path
+        while path is not None and path not in held:
+            path = path.parent
+            if path in written:
+                path = None
+        if path is not None:
+            yield ref
+
+
+def in_doubt(s: Services, found: dict[int, Value]) -> set[int]:
+    """What real objects hold of which it is not known whether they live: those of the frames that are not found there any more."""
+    waiting: list[Value] = [ref for ref in s.heap.fields if ref.path is not None and in_frame(ref.path) and id(ref) not in found]
+    seen: set[int] = set()
+    for value in waiting:  # which grows meanwhile
+        if isinstance(value, (Ref, Pack)) and id(value) not in seen and id(value) not in found:
+            seen.add(id(value))
+            waiting += value.items if isinstance(value, Pack) else contents(s.heap, value)
+    return seen
+
+
+def _of_class(fields: dict[Any, Any]) -> list[Value]:
+    """What a captured class holds: what was written to it last."""
+    present: dict[str, Value] = {key.obj: value for key, value in fields[NAMESPACE]}
+    found: list[Value] = []
+    for function, _, *args in fields[LATER]:
+        if function is type.__setattr__:
+            present[args[0].obj] = args[1]
+        elif function is type.__delattr__:
+            present.pop(args[0].obj, None)
+        else:
+            found += parts(tuple(args))
+    return [*found, *present.values(), *parts(fields[BASES]), *parts(fields[META])]
+
+
+def in_frame(path: Path) -> bool:
     """Whether the object was found in the frames, which may let go of it."""
     while path.parent is not None:
         path = path.parent
     return path.kind in (SLOT, CALLER_SLOT, HANDLED)
 
 
-def _contents(heap: Heap, ref: Ref) -> Iterator[Value]:
+def contents(heap: Heap, ref: Ref) -> list[Value]:
     """What the object holds as far as it is known; once its items are known, they alone are true."""
     fields = heap.fields_of(ref)
+    if NAMESPACE in fields:
+        return _of_class(fields)
+    found: list[Value] = []
     for name, field in fields.items():
-        if name is not REFERENT and not (heap.ITEMS in fields and type(name) is tuple and name[0] in ("k", "appended")):
-            yield from parts(field)
+        if name not in ARTIFICIAL and not (type(name) is tuple and name[0] in ("k", "appended") and heap.ITEMS in fields):
+            _collect(field, found)
+    return found
 
 
-def parts(field: Any) -> Iterable[Value]:
+def parts(field: Any) -> list[Value]:
     """The values inside one field of the heap."""
+    found: list[Value] = []
+    _collect(field, found)
+    return found
+
+
+def _collect(field: Any, found: list[Value]) -> None:
     if isinstance(field, Value):
-        yield field
-    elif isinstance(field, tuple):
-        for item in field:
-            yield from parts(item)
-    elif isinstance(field, dict):
-        for item in field.values():
-            yield from parts(item)
+        found.append(field)
+    elif isinstance(field, (tuple, dict)):
+        for item in field.values() if isinstance(field, dict) else field:
+            if isinstance(item, Value):
+                found.append(item)
+            else:
+                _collect(item, found)
     elif field is not MISSING and hasattr(field, "slots") and hasattr(field, "stack"):  # the frame of a generator
-        yield from (*field.slots, *field.stack)
+        found += (*field.slots, *field.stack)

@@ -19,7 +19,7 @@ from framejit.objects.constants import REPLICAS
 from framejit.objects.exact import type_name
 from framejit.objects.members import Members
 from framejit.objects.model import Model, model, model_of
-from framejit.objects.object_ import DICT_FIELD, bind, captured, is_own_slot, no_attribute, stood_for
+from framejit.objects.object_ import DICT_FIELD, FORWARDING, bind, captured, is_own_slot, no_attribute, stood_for
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, handler
 
@@ -382,10 +382,10 @@ def note_unrelated(s: Services, cls: type, of: type) -> None:
 
 def _pretends(s: Services, cls: type, value: Value) -> bool:
     """Whether the object is an instance by its `__class__`, where that is not its type."""
-    if not value.cls.__flags__ & HEAP_TYPE or isinstance(value, Node):
+    if (not value.cls.__flags__ & HEAP_TYPE and value.cls not in FORWARDING) or isinstance(value, Node):
         return False
     plain = s.type_lookup(value.cls, "__class__") is object.__dict__["__class__"]
-    if plain and is_own_slot(s.type_lookup(value.cls, "__getattribute__"), value.cls, "__getattribute__"):
+    if plain and value.cls not in FORWARDING and is_own_slot(s.type_lookup(value.cls, "__getattribute__"), value.cls, "__getattribute__"):
         return False
     try:
         claimed = s.force(s.getattr(value, "__class__"))
