@@ -28,6 +28,13 @@ typedef struct _PyInterpreterFrame FJPyFrame;
 
 #define FJ_VERSION (PY_VERSION_HEX >> 16) /* 0x030B, ... */
 
+/* How many more Python frames the thread may have on top of each other. */
+#if PY_VERSION_HEX >= 0x030C0000
+#define FJ_REMAINING(ts) ((ts)->py_recursion_remaining)
+#else
+#define FJ_REMAINING(ts) ((ts)->recursion_remaining)
+#endif
+
 /* ---- Frames ----------------------------------------------------------------------------------------------------- */
 static inline PyCodeObject *fj_frame_code(FJPyFrame *f) {
 #if PY_VERSION_HEX >= 0x030D0000

@@ -69,6 +69,8 @@ int fj_is_program(PyObject *obj);
 /* A weak constant has died: the program never runs again. */
 int fj_program_dead(PyObject *program);
 int fj_program_nregs(PyObject *program);
+/* How many frames the captured code has on top of the one that it begins in. */
+int fj_program_depth(PyObject *program);
 /* The registers that a run from the start needs: no less. */
 int fj_program_room(PyObject *program);
 /* The packed instruction, op first. */

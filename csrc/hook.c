@@ -125,6 +125,8 @@ static __attribute__((noinline)) FJOut run_on_stack(FJContext *c, PyObject *prog
 }
 
 static FJOut run_program(FJContext *c, PyObject *program) {
+    if (FJ_REMAINING(c->ts) < fj_program_depth(program))
+        return FJ_OUT_NATIVE; /* CPython finds where the recursion limit is met */
     int count = fj_program_room(program);
     if (count <= 16) {
         PyObject *regs[16];
@@ -192,13 +194,16 @@ static FJOut run_till_end(FJContext *c, FJOut out) {
     return out;
 }
 
+/* The frame counts against the recursion limit while it does not run in CPython, which counts it itself. */
 PyObject *fj_loop(FJContext *c, FJOut out) {
+    if (FJ_REMAINING(c->ts)-- <= 0 && out == FJ_OUT_LOOKUP) out = FJ_OUT_NATIVE;
     for (;;) {
         out = run_till_end(c, out);
         if (out != FJ_OUT_THROW || !PyErr_Occurred() || fj_traced(c->ts, c->code) || !fj_catch(c)) break;
         fj_stats.throws++;
         out = FJ_OUT_LOOKUP;
     }
+    FJ_REMAINING(c->ts)++;
     if (out == FJ_OUT_DONE) return c->result;
     if (out == FJ_OUT_THROW) {
         fj_stats.throws++;
@@ -251,7 +256,10 @@ static PyObject *run_pending(PyThreadState *ts, FJThread *t, FJPyFrame *f) {
     fj_pending_taken(pending);
     c.record = fj_code(c.code);
     if (!c.record) return fj_loop(&c, FJ_OUT_THROW);
-    return fj_loop(&c, pending->begin(&c, pending->arg));
+    FJ_REMAINING(ts)--; /* what begins may have frames on top of this one */
+    FJOut out = pending->begin(&c, pending->arg);
+    FJ_REMAINING(ts)++;
+    return fj_loop(&c, out);
 }
 
 PyObject *fj_hook(PyThreadState *ts, FJPyFrame *f, int throwflag) {

@@ -322,6 +322,7 @@ int fj_program_room(PyObject *program) {
     auto *p = reinterpret_cast<Program *>(program);
     return fj::memo_room(p->memo, p->nregs);
 }
+int fj_program_depth(PyObject *program) { return reinterpret_cast<Program *>(program)->depth; }
 int fj_program_nregs(PyObject *program) { return reinterpret_cast<Program *>(program)->nregs; }
 const int32_t *fj_program_instr(PyObject *program, int at) {
     auto *p = reinterpret_cast<Program *>(program);

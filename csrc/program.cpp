@@ -323,12 +323,12 @@ static bool pack(Program *p, PyObject *instructions, PyObject *consts) {
 }
 
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    static const char *names[] = {"instructions", "consts", "nregs", "name", "weak", nullptr};
+    static const char *names[] = {"instructions", "consts", "nregs", "name", "weak", "depth", nullptr};
     PyObject *instructions, *consts, *name = nullptr, *weak = empty_tuple;
-    int nregs;
+    int nregs, depth = 0;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "OO!i|UO!:Program", const_cast<char **>(names), &instructions, &PyTuple_Type, &consts, &nregs, &name,
-            &PyTuple_Type, &weak))
+            args, kwargs, "OO!i|UO!i:Program", const_cast<char **>(names), &instructions, &PyTuple_Type, &consts, &nregs, &name,
+            &PyTuple_Type, &weak, &depth))
         return nullptr;
     if (nregs < 0 || nregs > 1000000) return PyErr_Format(PyExc_ValueError, "%d registers", nregs);
     PyObject *tuple = PySequence_Tuple(instructions);
@@ -345,6 +345,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     new (&p->consts) std::vector<Const>;
     new (&p->stamps) std::vector<Stamp>;
     p->nregs = nregs;
+    p->depth = depth;
     p->failed = -1;
     p->name = name ? Py_NewRef(name) : PyUnicode_FromString("");
     p->held = PyTuple_New(PyTuple_GET_SIZE(consts));
@@ -427,6 +428,7 @@ static PyObject *get_consts(PyObject *self, void *) {
     return result;
 }
 
+static PyObject *get_depth(PyObject *self, void *) { return PyLong_FromLong(reinterpret_cast<Program *>(self)->depth); }
 static PyObject *get_nregs(PyObject *self, void *) { return PyLong_FromLong(reinterpret_cast<Program *>(self)->nregs); }
 static PyObject *get_hits(PyObject *self, void *) { return PyLong_FromLongLong(reinterpret_cast<Program *>(self)->hits); }
 static PyObject *get_name(PyObject *self, void *) { return Py_NewRef(reinterpret_cast<Program *>(self)->name); }
@@ -467,6 +469,7 @@ static PyObject *program_repr(PyObject *self) {
 static PyGetSetDef getset[] = {
     {"instructions", get_instructions, nullptr, "the instructions as tuples", nullptr},
     {"consts", get_consts, nullptr, "the constants, None for the dead", nullptr},
+    {"depth", get_depth, nullptr, "frames that the captured code has on top of the one that it begins in", nullptr},
     {"nregs", get_nregs, nullptr, "number of registers", nullptr},
     {"name", get_name, nullptr, "what the program was made from", nullptr},
     {"hits", get_hits, nullptr, "how often all checks passed", nullptr},

@@ -52,6 +52,7 @@ struct Program {
     std::vector<Stamp> stamps;
     PyObject *held, *life, *name; // tuple of what keeps or watches the constants; capsule known to the weak references
     int32_t nregs;
+    int32_t depth; // frames on top of the one that it runs in, as the captured code has them
     bool dead;
     long long hits;
     int32_t failed;

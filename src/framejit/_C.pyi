@@ -11,8 +11,11 @@ OPAQUE: Final[tuple[tuple[str, str], ...]]
 @final
 class Program:
     def __new__(
-        cls, instructions: Iterable[tuple[Any, ...]], consts: tuple[Any, ...], nregs: int, name: str = "", weak: tuple[int, ...] = ()
+        cls, instructions: Iterable[tuple[Any, ...]], consts: tuple[Any, ...], nregs: int, name: str = "", weak: tuple[int, ...] = (),
+        depth: int = 0,
     ) -> Program: ...
+    @property
+    def depth(self) -> int: ...
     @property
     def instructions(self) -> tuple[tuple[Any, ...], ...]: ...
     @property

@@ -80,4 +80,5 @@ class Exit:
     ends: bool = False  # whether all frames of the region end here, with an exception
     leaves: int = 0  # frames that end first: the one the region starts in, then those that waited for it
     slots: tuple[Value, ...] = ()  # of RETURN: the final locals and cells of the frame that the region started in
+    depth: int = 0  # how many frames CPython may need on top of the one that the region starts in
     handled: Value | None = None  # of RETURN: the exception that is being handled then, which was so when the frame began

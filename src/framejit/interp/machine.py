@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CodeType
 from typing import Any, NoReturn
 
@@ -99,6 +99,7 @@ class Interpreter:
         self.mark = 0
         self.mark_depth = 0
         self.mark_step = 0
+        self.deepest = 0  # the most frames on top of the first one
         self.waiting: list[Waiting] = []  # callers of the start's frame that no return has reached yet, outermost first
         self.callers = 0
         self.watched: list[reach.Watched] = []
@@ -113,6 +114,9 @@ class Interpreter:
 
     def run(self) -> Exit:
         """Interpret from the start to the region's end."""
+        return replace(self._run(), depth=SPARE_FRAMES + 2 * self.deepest)
+
+    def _run(self) -> Exit:
         root = self._root()
         self._push_callers(root)
         self.frames.append(root)
@@ -333,6 +337,7 @@ class Interpreter:
         ops, cache, watched = OPS, self.trace.cache, self.watched
         base, self.base = self.base, depth
         self.hidden += 1
+        self.measure()
         try:
             while len(frames) > depth:
                 frame = frames[-1]
@@ -354,11 +359,16 @@ class Interpreter:
             self.base = base
             self.hidden -= 1
 
+    def measure(self) -> None:
+        """Note how deep the frames are now, with those of C code between them."""
+        self.deepest = max(self.deepest, len(self.frames) - self.callers - 1 + self.hidden)
+
     def push(self, frame: Frame) -> None:
         """Make `frame` the running one; the operands of its call are gone, so this cannot fail."""
         if not frame.direct:
             frame.kept = tuple(frame.slots)
         self.frames.append(frame)
+        self.measure()
 
     def pop(self, value: Value) -> None:
         """The top frame returns `value`: to its caller, which goes on behind its call, or to the running loop."""
@@ -470,6 +480,7 @@ class Interpreter:
     repr, str = protocol.repr_, protocol.str_
 
 
+SPARE_FRAMES = 16  # for C code, whose calls count as well, and for what the program calls
 # What drops no reference.
 HOLDING_OPS = frozenset({
     "LOAD_FAST", "LOAD_CONST", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CLOSURE", "PUSH_NULL", "COPY", "SWAP", "NOP", "RESUME",

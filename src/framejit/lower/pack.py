@@ -82,12 +82,12 @@ class Packer:
                 self.weak.add(index)
         return index
 
-    def pack(self, instructions: list[Instruction | Label], name: str) -> tuple[Any, dict[int, Any]]:
+    def pack(self, instructions: list[Instruction | Label], name: str, depth: int) -> tuple[Any, dict[int, Any]]:
         """The machine program, and the notes of its instructions by index."""
         plain = place(instructions)
         rows, count = Allocation(plain).run()
         notes = {index: ins.note for index, ins in enumerate(plain) if ins.note is not None}
-        return _C.Program(tuple(rows), tuple(self.consts), count, name, tuple(sorted(self.weak))), notes
+        return _C.Program(tuple(rows), tuple(self.consts), count, name, tuple(sorted(self.weak)), depth), notes
 
 
 def constant_key(obj: Any) -> Any:

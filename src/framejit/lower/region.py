@@ -136,7 +136,7 @@ class Lowering:
             code += [call] if place is None else [Instruction("ON_ERROR", (failed,)), call, Instruction("ON_ERROR", (-1,))]
         tail: list[Instruction | Label] = [] if place is None else [failed, Instruction("RAISE", (EMPTY, place))]
         code += [*after(self.materializer.late, self.materializer.code, self.effects.code), *self.materializer.last, *self.rows, *tail]
-        program, notes = self.packer.pack(code, f"{self.root.co_qualname} pc={self.pc}")
+        program, notes = self.packer.pack(code, f"{self.root.co_qualname} pc={self.pc}", self.leave.depth)
         return Lowered(program, notes)
 
     def _graph_input(self, entry: Input, code: list[Instruction | Label]) -> int:
