@@ -14,6 +14,11 @@ HEAP_TYPE = 1 << 9
 BASES, NAMESPACE, META, LATER = ("bases",), ("namespace",), ("metaclass",), ("later",)
 
 
+def compares(meta: type) -> bool:
+    """Whether a metaclass has its own say about which classes are equal: the capture, which looks classes up, would ask it."""
+    return meta.__eq__ is not type.__eq__ or meta.__hash__ is not type.__hash__
+
+
 class ClassRecipe(NamedTuple):
     """How the exit makes a class that the captured code defined; its parts are fields of `ref`, which may take part in cycles."""
 

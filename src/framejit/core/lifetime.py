@@ -19,10 +19,12 @@ from types import (
 from typing import Any
 from weakref import ProxyTypes, getweakrefs
 
+from framejit.core.classes import compares
+
 GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
 CONTAINERS = (list, tuple, dict, set, frozenset)
 OWNERS = frozenset({*CONTAINERS, CellType, MethodType})
-TRACEBACK: Any = vars(BaseException)["__traceback__"]
+ARGS, TRACEBACK = (vars(BaseException)[name] for name in ("args", "__traceback__"))
 FLAGS, MRO, DICT_OF = (vars(type)[name].__get__ for name in ("__flags__", "__mro__", "__dict__"))
 OF_FILES: Any = getattr(io.IOBase, "__del__")  # noqa: B009 - it closes the file, which nobody sees where that is in C
 MANY = 64  # items of a container that are looked at
@@ -53,6 +55,8 @@ def finalizes(real: Any) -> bool:
     The frames in the traceback of an exception may hold such objects; the one that handles it outlives it.
     """
     kind = type(real)
+    if type(kind) is not type and compares(type(kind)):
+        return True  # not to be asked
     if kind in GENERATORS or _has_finalizer(kind):
         return True
     if issubclass(kind, BaseException):
@@ -82,6 +86,8 @@ def _parts(real: Any) -> Iterable[Any]:
     kind = type(real)
     if kind in CONTAINERS:
         return gc.get_referents(real) if len(real) <= MANY else ()
+    if issubclass(kind, BaseException):
+        return _of_error(real)
     if not FLAGS(kind) & HEAP_TYPE and hasattr(kind, "__next__"):
         return _behind(real)
     if kind in OWNERS or (FLAGS(kind) & HEAP_TYPE and not issubclass(kind, (type, ModuleType))):
@@ -94,6 +100,12 @@ def _behind(iterator: Any) -> Iterator[Any]:
     for source in gc.get_referents(iterator):
         yield source
         yield from _parts(source)
+
+
+def _of_error(error: BaseException) -> Iterator[Any]:
+    """What an exception was made with, and its attributes."""
+    yield from ARGS.__get__(error)
+    yield from next((part.values() for part in gc.get_referents(error) if type(part) is dict), ())
 
 
 def _of_instance(real: Any) -> Iterator[Any]:

@@ -12,6 +12,7 @@ from framejit.bytecode.decode import decode
 from framejit.bytecode.flow import analyze
 from framejit.bytecode.instr import OP_NAMES, Instr
 from framejit.config import config
+from framejit.core.classes import compares
 from framejit.core.errors import Cut, Raised, Retrace, Uncaught, Unsupported
 from framejit.core.heap import MISSING
 from framejit.core.path import BUILTINS, CALLER_EXTRA, CALLER_FUNC, CALLER_SLOT, FUNC, GLOBALS, HANDLED, SLOT, Path
@@ -414,12 +415,13 @@ class Interpreter:
             if known_path is not None and known_path is not path:
                 self.guard(path, "SAME", known_path)
             return known
-        if type(real) in DYNAMIC_TYPES and self.is_dynamic(path, real):
-            self.guard(path, "TYPE", type(real))
-            return Number(type(real), path, real)
         kind = type(real)
-        if type(kind).__hash__ is None:
-            self.unsupported(R.UNKNOWN_TYPE, None, "an object of a class that cannot be hashed")
+        meta = kind if issubclass(kind, type) else type(kind)
+        if meta is not type and compares(meta):
+            self.unsupported(R.UNKNOWN_TYPE, None, "of a class whose metaclass compares or hashes classes")
+        if kind in DYNAMIC_TYPES and self.is_dynamic(path, real):
+            self.guard(path, "TYPE", kind)
+            return Number(kind, path, real)
         return model_of(kind).realize(self, path, real)
 
     def is_dynamic(self, path: Path, real: int | float) -> bool:

@@ -20,7 +20,7 @@ CLASSES = tuple(cls for cls in vars(builtins).values() if isinstance(cls, type) 
 
 def _init(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     v = s.force(args[0])
-    if not model_of(v.cls).initialise(s, v, args[1:], kwargs):
+    if getattr(v, "path", None) is not None or not model_of(v.cls).initialise(s, v, args[1:], kwargs):
         s.unsupported(R.EXCEPTION_OPERATION, v, "__init__")
     return NONE
 

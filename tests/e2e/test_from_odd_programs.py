@@ -1,0 +1,122 @@
+"""Programs that were odd enough to be captured wrongly once."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import framejit
+from support import check, same
+
+LOG = []
+
+
+class Lasting:
+    def __del__(self):
+        LOG.append("died")
+
+
+@check(breaks=5, graphs=1)
+def test_what_an_exception_holds_dies_with_it_behind_a_break(x):
+    LOG.clear()
+    try:
+        raise ValueError(Lasting())
+    except ValueError:
+        framejit.graph_break()
+    LOG.append("behind")
+    return x + 1, list(LOG)
+
+
+@check(breaks=6, graphs=1)
+def test_attributes_of_an_exception_die_with_it(x):
+    LOG.clear()
+    try:
+        raise KeyError("key")
+    except KeyError as error:
+        error.held = Lasting()
+        framejit.graph_break()
+    LOG.append("behind")
+    return x + 1, list(LOG)
+
+
+class OwnError(Exception):
+    def __init__(self, x, more=None):
+        super().__init__(x, 1)
+        self.more = more
+
+
+def raises_behind_a_break(x):
+    if x.sum() > 2:
+        raise OwnError(x, more=3)
+    return x + 1
+
+
+def test_an_exception_with_its_own_init_behind_a_break():
+    framejit.reset()
+    compiled = framejit.compile(raises_behind_a_break, backend="eager")
+    with framejit.config.patch(strict=True):
+        for x in (torch.zeros(3), torch.ones(3), torch.ones(3) * 2, torch.zeros(3)):
+            try:
+                found = compiled(x)
+            except OwnError as error:
+                assert error.args[0] is x and error.args[1:] == (1,) and error.more == 3 and x.sum() > 2
+            else:
+                same(found, raises_behind_a_break(x))
+
+
+class Comparing(type):
+    """A metaclass that has its own say about which classes are equal, and notes who asks."""
+
+    def __eq__(cls, other):
+        LOG.append("compared")
+        return cls is other
+
+    def __hash__(cls):
+        LOG.append("hashed")
+        return 1
+
+
+class Unhashable(type):
+    def __eq__(cls, other):
+        return cls is other
+
+
+class Compared(metaclass=Comparing):
+    def __init__(self, value):
+        self.value = value
+
+    def scaled(self, x):
+        return x * self.value
+
+
+class NeverHashed(metaclass=Unhashable):
+    def __init__(self, value):
+        self.value = value
+
+    def scaled(self, x):
+        return x * self.value
+
+
+def uses(x, kind, given):
+    made = kind(2)
+    given.value = 3
+
+    class Inner(kind):
+        pass
+
+    return made.scaled(x), given.scaled(x), isinstance(made, kind), isinstance(given, Inner), type(given) is kind, {kind} if kind is Compared else None
+
+
+@pytest.mark.parametrize("kind", [Compared, NeverHashed])
+def test_metaclasses_that_compare_are_asked_by_the_program_alone(kind):
+    framejit.reset()
+    with framejit.config.patch(strict=True):
+        compiled = framejit.compile(uses, backend="eager")
+        for _ in range(3):
+            LOG.clear()
+            found = compiled(torch.ones(2), kind, kind(1))
+            asked = list(LOG)
+            LOG.clear()
+            wanted = uses(torch.ones(2), kind, kind(1))
+            assert asked == LOG
+            same(found, wanted)
