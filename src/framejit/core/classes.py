@@ -16,7 +16,9 @@ BASES, NAMESPACE, META, LATER = ("bases",), ("namespace",), ("metaclass",), ("la
 
 def compares(meta: type) -> bool:
     """Whether a metaclass has its own say about which classes are equal: the capture, which looks classes up, would ask it."""
-    return meta.__eq__ is not type.__eq__ or meta.__hash__ is not type.__hash__
+    if meta.__eq__ is type.__eq__ and meta.__hash__ is type.__hash__:
+        return False
+    return meta.__module__ not in ("typing", "typing_extensions")  # theirs compare by identity
 
 
 class ClassRecipe(NamedTuple):

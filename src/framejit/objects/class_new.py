@@ -6,7 +6,7 @@ import types
 from typing import Any
 
 from framejit.core import classes
-from framejit.core.classes import ClassRecipe, Misfit, compares, make_stand_in, own_attribute
+from framejit.core.classes import ClassRecipe, Misfit, make_stand_in, own_attribute
 from framejit.core.errors import Raised
 from framejit.core.heap import MISSING
 from framejit.core.services import Pending, Services
@@ -101,8 +101,6 @@ class Creation:
         s, meta = self.s, self.meta
         if type_lookup(s, meta, "mro") is not type.__dict__["mro"]:
             return s.unsupported(R.BUILD_CLASS, meta, "a metaclass with its own mro")
-        if compares(meta):
-            return s.unsupported(R.BUILD_CLASS, meta, "a metaclass that compares or hashes classes")
         if any(type_lookup(s, meta, name) is not getattr(type, name) for name in ("__eq__", "__hash__")):
             return s.unsupported(R.BUILD_CLASS, meta, "a metaclass with its own __eq__")
         cell = self._cell()
