@@ -521,11 +521,9 @@ def next_or_none(s: Services, iterator: Value) -> Value | None:
     value = s.force(iterator)
     if isinstance(value, Ref) and value.cls is types.GeneratorType and s.heap.get(value, ("frame",)) is not None:
         return s.resume_generator(value, NONE)
-    advance = getattr(model_of(value.cls), "advance", None)
-    if advance is not None:
-        return advance(s, value)
+    advance = getattr(model_of(value.cls), "advance", next_)
     try:
-        return next_(s, value)
+        return advance(s, value)  # also a StopIteration of a function that an iterator calls is an end
     except Raised as raised:
         if not issubclass(s.exception_type(raised.value), StopIteration):
             raise
