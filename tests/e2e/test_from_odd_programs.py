@@ -120,3 +120,28 @@ def test_metaclasses_that_compare_are_asked_by_the_program_alone(kind):
             wanted = uses(torch.ones(2), kind, kind(1))
             assert asked == LOG
             same(found, wanted)
+
+
+def leaves_a_generator(numbers):
+    def waits():
+        try:
+            yield 1
+        finally:
+            LOG.append("closed")
+
+    for _ in waits():
+        numbers.missing
+
+
+@check(lambda: (torch.ones(2), 1), graphs=1)
+def test_what_the_context_of_an_exception_holds_dies_with_it(x, number):
+    LOG.clear()
+    try:
+        try:
+            leaves_a_generator(number)
+        except AttributeError:
+            iter(number)
+    except TypeError as error:
+        name = type(error).__name__
+    LOG.append("behind")
+    return x + 1, name, list(LOG)

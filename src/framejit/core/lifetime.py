@@ -103,9 +103,18 @@ def _behind(iterator: Any) -> Iterator[Any]:
 
 
 def _of_error(error: BaseException) -> Iterator[Any]:
-    """What an exception was made with, and its attributes."""
-    yield from ARGS.__get__(error)
-    yield from next((part.values() for part in gc.get_referents(error) if type(part) is dict), ())
+    """What an exception and those that it came of were made with, their attributes, and those others themselves."""
+    waiting, seen = [error], {id(error)}
+    while waiting and len(seen) <= MANY:
+        one = waiting.pop()
+        yield from ARGS.__get__(one)
+        for part in gc.get_referents(one):
+            if type(part) is dict:
+                yield from part.values()
+            elif issubclass(type(part), BaseException) and id(part) not in seen:  # its cause or context
+                seen.add(id(part))
+                waiting.append(part)
+                yield part
 
 
 def _of_instance(real: Any) -> Iterator[Any]:
