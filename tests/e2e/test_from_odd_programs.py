@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
@@ -145,3 +147,28 @@ def test_what_the_context_of_an_exception_holds_dies_with_it(x, number):
         name = type(error).__name__
     LOG.append("behind")
     return x + 1, name, list(LOG)
+
+
+class Asking:
+    """A descriptor that notes each time that it is asked for a method."""
+
+    def __get__(self, instance, owner):
+        LOG.append("asked")
+        return lambda *args: 3
+
+
+USES = (("round", round), ("abs", abs), ("int", int), ("float", float), ("bool", bool), ("index", hex), ("len", len), ("trunc", math.trunc))
+
+
+@check()
+def test_special_methods_are_asked_for_once(x):
+    found = []
+    for name, use in USES:
+        LOG.clear()
+        kind = type("Kind", (), {f"__{name}__": Asking()})
+        try:
+            use(kind())
+        except TypeError as error:
+            found.append(str(error))
+        found.append((name, list(LOG)))
+    return x + 1, found

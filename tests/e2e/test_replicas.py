@@ -186,6 +186,12 @@ def test_subclasses_are_left_to_cpython(x):
     return x + 1, text.getvalue()
 
 
+@check(lambda: (torch.ones(2), bytearray(b"ab")), graphs=1)
+def test_compared_with_real_ones(x, data):
+    made = bytearray(b"ab")
+    return x + 1, made == data, data == made, made != data, made < data, made == b"ab", made == "ab", made == 3
+
+
 @check(lambda: (torch.ones(2), bytearray(b"ab"), array.array("b", [1])), graphs=1, breaks=3)
 def test_real_ones_are_left_to_cpython(x, data, numbers):
     data.append(99)

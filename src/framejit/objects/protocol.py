@@ -45,15 +45,21 @@ def user_slot(s: Services, value: Value, name: str) -> Value | None:
 
     A class that sets the name to None gets None back as a value: calling it raises, as it does in CPython.
     """
+    if not has_slot(s, value, name):
+        return None
+    found = s.type_lookup(value.cls, name)
+    return NONE if found is None else s.finish(object_.bind(s, s.trace.roots.const(found), found, value))
+
+
+def has_slot(s: Services, value: Value, name: str) -> bool:
+    """Whether its class defines the special method in Python; unlike `user_slot` this asks no descriptor for it."""
     cls = value.cls
     if not cls.__flags__ & HEAP_TYPE or isinstance(value, Node):
-        return None
+        return False
     found = s.type_lookup(cls, name)
     if found is MISSING or object_.is_own_slot(found, cls, name):
-        return None
-    if found is None:
-        return None if name in TESTED_FOR_NONE else NONE
-    return s.finish(object_.bind(s, s.trace.roots.const(found), found, value))
+        return False
+    return found is not None or name not in TESTED_FOR_NONE
 
 
 def type_error(s: Services, text: str) -> Any:
@@ -191,7 +197,7 @@ def _as_sequences(s: Services, symbol: str, left: Value, right: Value) -> Value 
 
 
 def _overrides_any(s: Services, value: Value, names: Sequence[str]) -> bool:
-    return any(user_slot(s, value, name) is not None for name in names)
+    return any(has_slot(s, value, name) for name in names)
 
 
 def binary(s: Services, symbol: str, left: Value, right: Value) -> Value:
@@ -232,7 +238,7 @@ def _compare(s: Services, symbol: str, value: Value, other: Value) -> Value | No
     if slot is not None:
         result = s.force(s.call(slot, [other]))
         return None if is_not_implemented(result) else result
-    if symbol == "!=" and user_slot(s, value, "__eq__") is not None:  # object.__ne__ inverts __eq__
+    if symbol == "!=" and has_slot(s, value, "__eq__"):  # object.__ne__ inverts __eq__
         equal = _compare(s, "==", value, other)
         return None if equal is None else not_(s, equal)
     return model_of(value.cls).compare(s, symbol, value, other)
@@ -342,7 +348,7 @@ def contains(s: Services, container: Value, item: Value) -> Value:
         return bool_const(s.truth(s.call(slot, [item])))
     if value.cls.__flags__ & HEAP_TYPE and not isinstance(value, Node) and s.type_lookup(value.cls, "__contains__") is None:
         return type_error(s, f"'{_name(value)}' object is not a container")
-    if user_slot(s, value, "__iter__") is None:
+    if not has_slot(s, value, "__iter__"):
         answer = model_of(value.cls).contains(s, value, item)
         if answer is not None:
             return answer
@@ -591,7 +597,7 @@ def _text(s: Services, value: Value, name: str, function: Any) -> Value:
         if not issubclass(answer.cls, str):
             type_error(s, f"{name} returned non-string (type {_name(answer)})")
         return answer
-    if name == "__str__" and user_slot(s, value, "__repr__") is not None and s.type_lookup(value.cls, "__str__") is object.__str__:
+    if name == "__str__" and has_slot(s, value, "__repr__") and s.type_lookup(value.cls, "__str__") is object.__str__:
         return s.repr(value)
     if s.is_constant(value) and not (isinstance(value, Const) and type(value.obj).__repr__ is object.__repr__):
         return run(s, function, s.constant(value))
@@ -628,7 +634,7 @@ def format_(s: Services, value: Value, conversion: str, spec: Value | None) -> V
     own = getattr(model_of(value.cls), "format", None)
     if own is not None:
         return own(s, value, text)
-    if isinstance(value, Ref) and (text or (user_slot(s, value, "__str__") is None and user_slot(s, value, "__repr__") is None)):
+    if isinstance(value, Ref) and (text or (not has_slot(s, value, "__str__") and not has_slot(s, value, "__repr__"))):
         value = unwrap(s, value)
     if not text and not isinstance(value, Const):
         if isinstance(value, Number):
@@ -638,7 +644,7 @@ def format_(s: Services, value: Value, conversion: str, spec: Value | None) -> V
         if isinstance(value, (Ref, Pack)) and text:
             type_error(s, f"unsupported format string passed to {_name(value)}.__format__")
         value = Const(s.constant(value))
-    if not text and user_slot(s, value, "__str__") is not None:
+    if not text and has_slot(s, value, "__str__"):
         return s.str(value)
     try:
         return Const(format(s.constant(value), text))

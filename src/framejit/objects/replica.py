@@ -185,7 +185,8 @@ class SequenceModel(Replica):
 
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
         other = s.force(other)
-        return run(s, v, COMPARISONS[symbol], given(s, other)) if isinstance(other, Const) or is_replica(other) else None
+        known = isinstance(other, Const) or is_replica(other) or issubclass(other.cls, (bytes, *REPLICAS))
+        return run(s, v, COMPARISONS[symbol], given(s, other)) if known else None
 
     def unary(self, s: Services, symbol: str, v: Value) -> Value:
         return run(s, v, UNARY[symbol])

@@ -32,7 +32,7 @@ from framejit.objects.exact import type_name
 from framejit.objects.fold import constant, fold, is_foldable, run, unwrap
 from framejit.objects.method import METHODS, binder
 from framejit.objects.number import is_symbolic
-from framejit.objects.protocol import format_, import_name, index, next_or_none, user_slot
+from framejit.objects.protocol import format_, has_slot, import_name, index, next_or_none, user_slot
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, handler, pure
 
@@ -223,7 +223,7 @@ def import_(
 def unwrap_unless(s: Services, v: Value, *names: str) -> Value:
     """The plain number or string within an instance of a subclass, unless the subclass defines one of these methods in Python."""
     v = s.force(v)
-    return v if any(user_slot(s, v, name) is not None for name in names) else unwrap(s, v)
+    return v if any(has_slot(s, v, name) for name in names) else unwrap(s, v)
 
 
 @handler(abs)
@@ -280,7 +280,7 @@ def pow_(s: Services, base: Value, exponent: Value, modulus: Value | None) -> Va
     if modulus is None or s.force(modulus).cls is type(None):
         return s.binary("**", base, exponent)
     for operand in (base, exponent, modulus):
-        if user_slot(s, s.force(operand), "__pow__") is not None:
+        if has_slot(s, s.force(operand), "__pow__"):
             return _ternary_power(s, s.force(base), s.force(exponent), modulus)
     return fold(s, pow, [unwrap(s, base), unwrap(s, exponent), unwrap(s, modulus)])
 
@@ -466,7 +466,7 @@ def bytes_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
             if not issubclass(found.cls, bytes):
                 s.raise_error(TypeError, f"__bytes__ returned non-bytes (type {type_name(found.cls)})")
             return found
-        if user_slot(s, v, "__index__") is not None:
+        if has_slot(s, v, "__index__"):
             try:
                 return run(s, bytes, s.constant(index(s, v)))
             except Raised as raised:

@@ -10,6 +10,7 @@ from framejit.core.services import Services
 from framejit.core.value import Value
 from framejit.objects.fold import run
 from framejit.objects.replica import given
+from framejit.reasons import R
 from framejit.rules.registry import handler
 
 
@@ -18,6 +19,8 @@ def _method(name: str) -> None:
 
     @handler(getattr(struct.Struct, name))
     def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if kwargs and function is not struct.unpack_from:
+            return s.unsupported(R.OPAQUE_CALL, function, "keyword arguments")
         values = {name: given(s, value) for name, value in kwargs.items()}
         return run(s, function, s.constant(s.getattr(args[0], "format")), *(given(s, arg) for arg in args[1:]), **values)
 
