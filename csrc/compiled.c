@@ -29,7 +29,7 @@ static PyObject *compiled_call(PyObject *self, PyObject *const *args, size_t nar
     PyObject *result = PyObject_Vectorcall(fn, args, nargsf, kwnames);
     fj_thread.root = root;
     fj_switch_back(saved);
-    if (result && generator) result = fj_generator_wrap(result, key);
+    if (result && generator) result = fj_generator_wrap(result, key, self);
     Py_DECREF(fn);
     Py_DECREF(key);
     return result;

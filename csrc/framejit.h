@@ -83,7 +83,7 @@ PyObject *fj_program_const(PyObject *program, int index);
 enum {
     FJ_EXIT,   /* regs are filled; *at is the index of an exit instruction */
     FJ_MISS,   /* a check failed; nothing has happened; no exception set */
-    FJ_REPLAY, /* an operator of the graph raised an Exception, nothing was written: cleared, run the frame natively */
+    FJ_REPLAY, /* an operator of the graph raised an Exception, nothing was written: put aside, run the frame natively */
     FJ_ERROR   /* exception set. *at: the instruction of the exit sequence to perform first (see ON_ERROR), or -1: throw
                   at the region's own pc with the frame as it is */
 };
@@ -94,6 +94,8 @@ enum {
  * ON_ERROR L (an ordinary op; L = -1 turns it off) sets the exit sequence for later failures in the same run; such a
  * sequence ends in RAISE with register -1, which stands for the exception that is set. */
 int fj_run(PyObject *program, FJFrame *frame, PyObject **regs, int start, int *at);
+/* What the graph raised, behind FJ_REPLAY: a new reference, or NULL where it was a check. */
+PyObject *fj_take_replayed(void);
 
 /* Adds Program, OPS, tensor_check, torch_state, ... to the module; 0 or -1. */
 int fj_machine_init(PyObject *module);

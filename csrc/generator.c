@@ -6,11 +6,12 @@
 typedef struct {
     PyObject_HEAD
     PyObject *inner, *key, *weakrefs;
+    PyObject *owner; /* the compiled function: its configuration lives as long as what it returned */
 } Wrapper;
 
 static PyTypeObject Generator_Type, IterableCoroutine_Type, Coroutine_Type, AsyncGenerator_Type, Await_Type;
 
-static PyObject *wrap(PyTypeObject *type, PyObject *stolen, PyObject *key) {
+static PyObject *wrap(PyTypeObject *type, PyObject *stolen, PyObject *key, PyObject *owner) {
     if (!stolen) return NULL;
     Wrapper *w = PyObject_GC_New(Wrapper, type);
     if (!w) {
@@ -19,23 +20,25 @@ static PyObject *wrap(PyTypeObject *type, PyObject *stolen, PyObject *key) {
     }
     w->inner = stolen;
     w->key = Py_NewRef(key);
+    w->owner = Py_NewRef(owner);
     w->weakrefs = NULL;
     PyObject_GC_Track(w);
     return (PyObject *)w;
 }
 
-PyObject *fj_generator_wrap(PyObject *inner, PyObject *key) {
-    if (PyCoro_CheckExact(inner)) return wrap(&Coroutine_Type, inner, key);
-    if (PyAsyncGen_CheckExact(inner)) return wrap(&AsyncGenerator_Type, inner, key);
+PyObject *fj_generator_wrap(PyObject *inner, PyObject *key, PyObject *owner) {
+    if (PyCoro_CheckExact(inner)) return wrap(&Coroutine_Type, inner, key, owner);
+    if (PyAsyncGen_CheckExact(inner)) return wrap(&AsyncGenerator_Type, inner, key, owner);
     if (!PyGen_CheckExact(inner)) return inner;
     int awaitable = FJ_GEN_CODE((PyGenObject *)inner)->co_flags & CO_ITERABLE_COROUTINE;
-    return wrap(awaitable ? &IterableCoroutine_Type : &Generator_Type, inner, key);
+    return wrap(awaitable ? &IterableCoroutine_Type : &Generator_Type, inner, key, owner);
 }
 
 /* ---- What all of them share ------------------------------------------------------------------------------------- */
 static int wrapper_traverse(Wrapper *w, visitproc visit, void *arg) {
     Py_VISIT(w->inner);
     Py_VISIT(w->key);
+    Py_VISIT(w->owner);
     return 0;
 }
 
@@ -43,6 +46,7 @@ static int wrapper_traverse(Wrapper *w, visitproc visit, void *arg) {
 static int wrapper_clear(Wrapper *w) {
     Py_SETREF(w->inner, Py_NewRef(Py_None));
     Py_SETREF(w->key, Py_NewRef(Py_None));
+    Py_SETREF(w->owner, Py_NewRef(Py_None));
     return 0;
 }
 
@@ -51,6 +55,7 @@ static void wrapper_dealloc(Wrapper *w) {
     if (w->weakrefs) PyObject_ClearWeakRefs((PyObject *)w);
     Py_DECREF(w->inner);
     Py_DECREF(w->key);
+    Py_DECREF(w->owner);
     PyObject_GC_Del(w);
 }
 
@@ -144,7 +149,7 @@ static PyObject *coroutine_await(PyObject *self) {
         PyErr_SetString(PyExc_RuntimeError, "coroutine is being awaited already");
         return NULL;
     }
-    return wrap(&Await_Type, Py_NewRef(w->inner), w->key);
+    return wrap(&Await_Type, Py_NewRef(w->inner), w->key, w->owner);
 }
 
 static PyObject *coroutine_dunder_await(PyObject *self, PyObject *unused) {
@@ -155,18 +160,20 @@ static PyObject *coroutine_dunder_await(PyObject *self, PyObject *unused) {
 /* ---- Asynchronous generators ------------------------------------------------------------------------------------- */
 static PyObject *async_next(PyObject *self) {
     Wrapper *w = (Wrapper *)self;
-    return wrap(&Await_Type, forward(w, "__anext__", NULL, 0), w->key);
+    return wrap(&Await_Type, forward(w, "__anext__", NULL, 0), w->key, w->owner);
 }
 
-static PyObject *async_asend(Wrapper *w, PyObject *value) { return wrap(&Await_Type, forward(w, "asend", &value, 1), w->key); }
+static PyObject *async_asend(Wrapper *w, PyObject *value) {
+    return wrap(&Await_Type, forward(w, "asend", &value, 1), w->key, w->owner);
+}
 
 static PyObject *async_athrow(Wrapper *w, PyObject *const *args, Py_ssize_t count) {
-    return wrap(&Await_Type, forward(w, "athrow", args, count), w->key);
+    return wrap(&Await_Type, forward(w, "athrow", args, count), w->key, w->owner);
 }
 
 static PyObject *async_aclose(Wrapper *w, PyObject *unused) {
     (void)unused;
-    return wrap(&Await_Type, forward(w, "aclose", NULL, 0), w->key);
+    return wrap(&Await_Type, forward(w, "aclose", NULL, 0), w->key, w->owner);
 }
 
 static PyMethodDef async_methods[] = {

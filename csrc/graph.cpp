@@ -5,19 +5,18 @@
 
 namespace fj {
 
-static PyObject *save_hook, *restore_hook;
+static PyObject *save_hook, *restore_hook, *result_error;
 
 enum { REPLAY_FLAG = 1, RANDOM_FLAG = 2 };
 
 static bool hand_out(Run &m, PyObject *result, const int32_t *outs) {
     bool list = PyList_Check(result);
     if (!list && !PyTuple_Check(result)) {
-        PyErr_Format(PyExc_TypeError, "framejit: a graph must return a tuple or list, not '%s'", Py_TYPE(result)->tp_name);
+        PyErr_Format(result_error, "a compiled graph must return a tuple or list, not '%s'", Py_TYPE(result)->tp_name);
         return false;
     }
     if (Py_SIZE(result) != outs[0]) {
-        PyErr_Format(
-            PyExc_ValueError, "framejit: a graph returned %zd values, not %d", Py_SIZE(result), static_cast<int>(outs[0]));
+        PyErr_Format(result_error, "a compiled graph returned %zd values, not %d", Py_SIZE(result), static_cast<int>(outs[0]));
         return false;
     }
     for (int32_t i = 0; i < outs[0]; i++)
@@ -119,6 +118,25 @@ static bool comes_from(PyObject *exception, PyObject *codes) {
 }
 
 static thread_local bool error_kept = false;
+static thread_local PyObject *replayed_error = nullptr; // what the graph raised whose run is done again
+
+PyObject *take_error() {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback) PyException_SetTraceback(value, traceback);
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    return value;
+}
+
+void keep_replayed(PyObject *error) { Py_XSETREF(replayed_error, error); }
+
+PyObject *take_replayed() {
+    PyObject *error = replayed_error;
+    replayed_error = nullptr;
+    return error;
+}
 
 static PyObject *keep_error(PyObject *, PyObject *) {
     error_kept = true;
@@ -201,6 +219,7 @@ static PyObject *run_program(PyObject *, PyObject *args, PyObject *kwargs) {
         frame.nslots = static_cast<int>(values.size());
         frame.globals = real(globals), frame.builtins = real(builtins), frame.func = real(func), frame.handled = real(handled);
         int status = fj_run(program, &frame, regs.data(), start, &at);
+        keep_replayed(nullptr);
         result = outcome(status, status == FJ_MISS ? p->failed : at, regs.data(), p->nregs);
         for (PyObject *value : regs) Py_XDECREF(value);
     }
@@ -218,6 +237,11 @@ static PyMethodDef methods[] = {
      "Sets what saves and restores the random generators around a graph; returns the pair before."},
     {nullptr, nullptr, 0, nullptr}};
 
-bool graph_init(PyObject *module) { return PyModule_AddFunctions(module, methods) == 0; }
+bool graph_init(PyObject *module) {
+    result_error = PyErr_NewExceptionWithDoc(
+        "framejit._C.GraphResultError", "A compiled graph returned something else than its outputs.", PyExc_TypeError, nullptr);
+    if (!result_error || PyModule_AddObjectRef(module, "GraphResultError", result_error) < 0) return false;
+    return PyModule_AddFunctions(module, methods) == 0;
+}
 
 } // namespace fj

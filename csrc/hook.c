@@ -92,7 +92,7 @@ static FJOut after_run(FJContext *c, PyObject *program, PyObject **regs, int cod
     switch (code) {
     case FJ_EXIT: return fj_exits(c, program, regs, at);
     case FJ_MISS: return FJ_OUT_MISS;
-    case FJ_REPLAY: fj_stats.replays++; return FJ_OUT_NATIVE;
+    case FJ_REPLAY: return fj_replayed(c, program) < 0 ? FJ_OUT_THROW : FJ_OUT_NATIVE;
     default:
         if (at < 0) return FJ_OUT_THROW;
         c->error = fj_take_error();
@@ -212,7 +212,8 @@ PyObject *fj_loop(FJContext *c, FJOut out) {
     }
     fj_stats.natives++;
     fj_frame_set_next(c->frame, c->pc);
-    return evaluate(c->ts, c->frame, 0);
+    PyObject *result = evaluate(c->ts, c->frame, 0);
+    return c->doubt ? fj_doubted(c, result) : result;
 }
 
 /* ---- The hook --------------------------------------------------------------------------------------------------- */

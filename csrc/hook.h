@@ -48,6 +48,7 @@ struct FJContext {
     PyObject *result;         /* of FJ_OUT_DONE */
     PyObject *error;          /* exception put aside while an exit sequence runs that ends in RAISE -1 */
     struct FJWaiting *caller; /* of a frame begun by a CALLEE exit */
+    PyObject *doubt;          /* called if the frame, that runs again in CPython what a graph raised for, does not raise */
 };
 
 /* A frame that waits for its callee. The callee's LEAVE exit says how the caller goes on. */
@@ -164,6 +165,10 @@ int fj_cache_init(PyObject *module);
 int fj_miss(FJContext *c);
 /* Reports a new region that failed on its own frame: 0 or -1. */
 int fj_reject(FJContext *c, PyObject *program);
+/* Reports that the graph of a region raised, and CPython does it again: 0, or -1 with the error that the frame is to see. */
+int fj_replayed(FJContext *c, PyObject *program);
+/* Calls c->doubt where the frame gave a result after all; takes and returns the result, NULL on an error. */
+PyObject *fj_doubted(FJContext *c, PyObject *result);
 /* Whether a fresh frame is worth a capture: 1, 0 or -1. */
 int fj_wanted(FJContext *c);
 int fj_view_init(PyObject *module);
@@ -193,7 +198,7 @@ int fj_iterator_fields_init(PyObject *module); /* iterator_fields.c */
 /* Generators that a program did not make (given_generator.c). */
 int fj_given_generator_init(PyObject *module);
 /* Wraps a generator, coroutine or asynchronous generator; steals it. */
-PyObject *fj_generator_wrap(PyObject *inner, PyObject *key);
+PyObject *fj_generator_wrap(PyObject *inner, PyObject *key, PyObject *owner);
 
 /* ---- Counters (module.c) ---------------------------------------------------------------------------------------- */
 typedef struct {

@@ -267,20 +267,26 @@ static void note_failure(Run &m, const int32_t *a, int32_t index) {
 static int failed(Run &m, const int32_t *a, int32_t index, int *at) {
     Program *p = m.program;
     Phase phase = static_cast<Phase>(p->phases[index]);
+    PyObject *error = nullptr;
     *at = p->on_error[index];
     if (m.status == FJ_ERROR) {
         bool ordinary = PyErr_ExceptionMatches(PyExc_Exception), kept = is_error_kept();
         if (!ordinary || kept || phase == COMMITTED || raised_by_signal_handler()) return FJ_ERROR;
-        PyErr_Clear();
+        error = take_error();
     } else if (phase == COMMITTED) {
         PyErr_Format(PyExc_RuntimeError, "framejit: %s failed after the effects of a region", op_info[*a].name);
         return FJ_ERROR;
     }
     note_failure(m, a, index);
-    if (phase == BEFORE_GRAPH) return FJ_MISS;
+    if (phase == BEFORE_GRAPH) {
+        Py_XDECREF(error);
+        return FJ_MISS;
+    }
+    keep_replayed(error);
     if (!m.rng) return FJ_REPLAY;
     PyObject *done = restore_rng(m.rng);
     Py_XDECREF(done);
+    if (!done) keep_replayed(nullptr);
     return done ? FJ_REPLAY : FJ_ERROR;
 }
 
@@ -316,6 +322,7 @@ extern "C" {
 int fj_run(PyObject *program, FJFrame *frame, PyObject **regs, int start, int *at) {
     return fj::run(reinterpret_cast<Program *>(program), frame, regs, start, at);
 }
+PyObject *fj_take_replayed(void) { return fj::take_replayed(); }
 int fj_is_program(PyObject *value) { return Py_TYPE(value) == fj::program_type; }
 int fj_program_dead(PyObject *program) { return reinterpret_cast<Program *>(program)->dead; }
 int fj_program_room(PyObject *program) {

@@ -69,6 +69,9 @@ inline Py_ssize_t raw_length(PyObject *value) {
 
 PyObject *instance_dict(PyObject *value); // borrowed; NULL without an error: it has none
 bool is_error_kept();
+PyObject *take_error();              // the exception that is set, with its traceback
+void keep_replayed(PyObject *error); // takes the reference
+PyObject *take_replayed();
 bool raised_by_signal_handler();
 bool graph_init(PyObject *module);
 PyObject *restore_rng(PyObject *saved); // with the hook off

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <structmember.h>
 
-static PyObject *on_miss, *on_reject, *on_classify, *tensor_types;
+static PyObject *on_miss, *on_reject, *on_replay, *on_classify, *tensor_types;
 
 /* ---- FrameView -------------------------------------------------------------------------------------------------- */
 typedef struct {
@@ -197,6 +197,35 @@ int fj_reject(FJContext *c, PyObject *program) {
     return result ? 0 : -1;
 }
 
+int fj_replayed(FJContext *c, PyObject *program) {
+    fj_stats.replays++;
+    PyObject *key = c->thread->key, *error = fj_take_replayed(), *result = NULL;
+    if (!error || !on_replay) {
+        Py_XDECREF(error);
+        return 0;
+    }
+    PyObject *pc = PyLong_FromLong(c->pc);
+    PyObject *args[] = {(PyObject *)c->code, pc, key ? key : Py_None, program, error};
+    if (pc) result = ask(on_replay, args, 5);
+    Py_XDECREF(pc);
+    Py_DECREF(error);
+    if (result && result != Py_None) Py_XSETREF(c->doubt, Py_NewRef(result));
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
+PyObject *fj_doubted(FJContext *c, PyObject *result) {
+    PyObject *doubt = c->doubt;
+    c->doubt = NULL;
+    if (result) {
+        PyObject *said = ask(doubt, NULL, 0);
+        if (!said) Py_CLEAR(result);
+        Py_XDECREF(said);
+    }
+    Py_DECREF(doubt);
+    return result;
+}
+
 /* ---- Which frames are worth a capture --------------------------------------------------------------------------- */
 static int classify(FJContext *c) {
     if (c->record->verdict >= 0) return c->record->verdict;
@@ -266,6 +295,11 @@ static PyObject *set_reject(PyObject *self, PyObject *callback) {
     return set_callback(&on_reject, callback);
 }
 
+static PyObject *set_replay(PyObject *self, PyObject *callback) {
+    (void)self;
+    return set_callback(&on_replay, callback);
+}
+
 static PyObject *set_classify(PyObject *self, PyObject *callback) {
     (void)self;
     return set_callback(&on_classify, callback);
@@ -285,6 +319,10 @@ static PyMethodDef methods[] = {
     {"set_miss", set_miss, METH_O, "set_miss(f) -> previous: f(FrameView) -> whether a region was installed for it."},
     {"set_reject", set_reject, METH_O,
      "set_reject(f) -> previous: f(code, pc, key, program) hears of regions that failed at once."},
+    {"set_replay", set_replay, METH_O,
+     "set_replay(f) -> previous: f(code, pc, key, program, error) hears of graphs that raised, and gives None or what is to be "
+     "called "
+     "if the frame returns after all."},
     {"set_classify", set_classify, METH_O,
      "set_classify(f) -> previous: f(code, globals) -> 0 never, 1 with a tensor, 2 always."},
     {"set_tensor_types", set_tensor_types, METH_O,

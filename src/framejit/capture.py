@@ -13,7 +13,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from types import CodeType, FunctionType
@@ -27,6 +27,7 @@ from torch.utils import checkpoint
 
 from framejit import _C, crash, dynamic, files, interop, interp, objects, replay, rules
 from framejit.backends.build import compile_graph
+from framejit.backends.registry import find
 from framejit.bytecode.decode import decode
 from framejit.config import config
 from framejit.core import classes
@@ -98,6 +99,7 @@ class Region(NamedTuple):
     key: int
     program: Any
     notes: dict[int, Note]
+    handlers: bool  # whether the region itself may handle what an operator raises
 
     def failure(self) -> GuardFailure | None:
         """Why the region was not taken last time, without a compile id."""
@@ -157,12 +159,13 @@ def record_of(code: CodeType) -> Record:
 
 def start() -> None:
     """Take over the C core's questions; called once, by the lazy loader."""
-    interop.hide(classify, reject, miss)
+    interop.hide(classify, reject, replayed, miss)
     Trace()  # the first one has torch look for modules, and what is raised in that keeps the frames that wait
     _C.set_tensor_types((torch.Tensor, torch.nn.Module))
     _C.set_rng_hooks(replay.save_generators, replay.restore_generators)
     _C.set_classify(classify)
     _C.set_reject(reject)
+    _C.set_replay(replayed)
     _C.set_miss(miss)
     for code in _checkpoint_codes():
         _C.mark(code, None, -1, MODE_OFF)
@@ -216,6 +219,34 @@ def reject(code: CodeType, pc: int, key: int, program: Any) -> None:
         emit(Fallback(NO_ID, code, pc, R.REJECTED, detail))
         if config.strict:
             raise InternalError(f"the region of {code.co_qualname} at pc {pc} was rejected: {detail}")
+
+
+def replayed(code: CodeType, pc: int, key: int, program: Any, error: Exception) -> Callable[[], None] | None:
+    """A graph raised, and CPython does the region again; what to call if the frame returns after all."""
+    try:
+        backend = find(by_key(key).backend).name
+    except KeyError:
+        return None
+    if isinstance(error, _C.GraphResultError):
+        raise BackendError(backend, error) from error
+    with _LOCK:
+        region = next((region for region in record_of(code).regions if region.program is program), None)
+    if region is None or region.handlers:
+        return None
+    text = f"{type(error).__name__}: {error}" if type(error).__str__ in PLAIN_TEXTS else type(error).__name__
+    return lambda: _unexplained(code, backend, text)
+
+
+PLAIN_TEXTS = {BaseException.__str__, KeyError.__str__}
+
+
+def _unexplained(code: CodeType, backend: str, text: str) -> None:
+    warnings.warn(
+        f"the graph that backend {backend!r} compiled for {code.co_qualname} ({code.co_filename}:{code.co_firstlineno}) raised {text}; "
+        "the same code returned in plain Python, which each such call falls back to. backend='eager' shows if it is at fault.",
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 
 OWN_BUILTINS = {name: getattr(builtins, name) for name in (
@@ -412,7 +443,7 @@ class Attempt:
         graph, flags = self._compile(lowering, trace, collector) if lowering.close_graph() else (None, 0)
         lowered = lowering.finish(graph, flags)
         _C.install(self.code, self.pc, self.key, lowered.program)
-        self.record.regions.append(Region(self.pc, self.key, lowered.program, lowered.notes))
+        self.record.regions.append(Region(self.pc, self.key, lowered.program, lowered.notes, trace.flags.get("handlers", False)))
         if wanted(CaptureEnd):
             seconds = time.perf_counter() - began - self.backend_seconds
             names = (*self.code.co_varnames, *self.code.co_cellvars, *self.code.co_freevars)

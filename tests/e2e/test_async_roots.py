@@ -215,3 +215,24 @@ def test_a_dict_that_the_class_hides():
         compiled = framejit.compile(reads, backend="eager")
         for _ in range(2):
             same(compiled(torch.ones(2), Shown()), reads(torch.ones(2), Shown()))
+
+
+def test_what_a_compiled_function_returned_outlives_it():
+    graphs = []
+
+    def backend(graph_module, example_inputs):
+        graphs.append(graph_module)
+        return graph_module.forward
+
+    def numbers(x):
+        yield x + 1
+        yield x + 2
+
+    async def later(x):
+        return x * 3
+
+    x = torch.ones(2)
+    torch.testing.assert_close(list(framejit.compile(numbers, backend=backend)(x)), [x + 1, x + 2])
+    assert len(graphs) == 2
+    torch.testing.assert_close(asyncio.run(framejit.compile(later, backend=backend)(x)), x * 3)
+    assert len(graphs) == 3

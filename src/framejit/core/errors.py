@@ -82,7 +82,7 @@ class InternalError(FramejitError):
 
 
 class BackendError(FramejitError):
-    """A backend raised while it compiled a graph; `__cause__` is its error."""
+    """A backend raised while it compiled a graph, or what it compiled does not return the outputs; `__cause__` is the error."""
 
     def __init__(self, backend: str, error: BaseException) -> None:
         super().__init__(backend, error)

@@ -411,9 +411,9 @@ def _(m: Machine, d: int, a: int, b: int) -> Any:
 def _(m: Machine, k: int, flags: int, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> None:
     result = m.const(k)(*m.reads(inputs))
     if not isinstance(result, (tuple, list)):
-        raise TypeError(f"framejit: a graph must return a tuple or list, not '{type(result).__name__}'")
+        raise _C.GraphResultError(f"a compiled graph must return a tuple or list, not '{type(result).__name__}'")
     if len(result) != len(outputs):
-        raise ValueError(f"framejit: a graph returned {len(result)} values, not {len(outputs)}")
+        raise _C.GraphResultError(f"a compiled graph returned {len(result)} values, not {len(outputs)}")
     for d, value in zip(outputs, result):
         if d >= 0:
             m.regs[d] = value

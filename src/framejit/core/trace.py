@@ -75,7 +75,7 @@ class Trace:
         self.classes: dict[type, ClassRecipe] = {}  # stand-ins of classes that the captured code defined
         self.wrappers: dict[int, Any] = {}  # id of what was made of stand-ins -> (constant, function, arguments, keywords)
         self.alive: list[Any] = []  # keeps the ids above valid
-        self.flags: dict[str, bool] = {}  # mutates, random, modes: what the graph does beyond computing
+        self.flags: dict[str, bool] = {}  # mutates, random, modes: what the graph does beyond computing; handlers
         self.operators: dict[str, int] = {"count": 0}
         self.tainted = False
         self.share_fakes = share_fakes

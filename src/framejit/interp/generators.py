@@ -74,6 +74,7 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
         interp.unsupported(R.INLINE_TOO_DEEP)
     depth = len(interp.frames)
     interp.frames.append(frame)
+    interp.note_handlers(frame)
     own = heap.get(ref, HANDLED)
     if own is not None and own is not MISSING:
         interp.trace.trail.put(interp.state, "handled", own)

@@ -121,6 +121,7 @@ class Interpreter:
         root = self._root()
         self._push_callers(root)
         self.frames.append(root)
+        self.note_handlers(root)
         self.watched = reach.watched(value for frame in self.frames for value in (*frame.slots, *frame.stack))
         self.trace.cache[reach.KEEP] = bool(self.watched)
         try:
@@ -364,11 +365,17 @@ class Interpreter:
         """Note how deep the frames are now, with those of C code between them."""
         self.deepest = max(self.deepest, len(self.frames) - self.callers - 1 + self.hidden)
 
+    def note_handlers(self, frame: Frame) -> None:
+        """Note that an exception of an operator may be handled inside of the region, where the frame could do so."""
+        if frame.real_code.co_exceptiontable:
+            self.trace.flags["handlers"] = True
+
     def push(self, frame: Frame) -> None:
         """Make `frame` the running one; the operands of its call are gone, so this cannot fail."""
         if not frame.direct:
             frame.kept = tuple(frame.slots)
         self.frames.append(frame)
+        self.note_handlers(frame)
         self.measure()
 
     def pop(self, value: Value) -> None:
