@@ -44,7 +44,7 @@ LEFT_ALONE = (
     "is_pinned", "share_memory_", "set_", "resize_", "resize_as_", "resize", "resize_as", "detach_", "pin_memory",
     "record_stream", "apply_", "map_", "map2_", "has_names", "rename", "rename_", "dim_order", "module_load", "is_set_to",
     "const_data_ptr", "_is_view",
-    "_make_subclass", "_make_wrapper_subclass", "__deepcopy__", "__reduce_ex__", "__setstate__", "__dlpack__", "__dlpack_device__",
+    "_make_subclass", "_make_wrapper_subclass", "__reduce_ex__", "__setstate__", "__dlpack__", "__dlpack_device__",
     "__array_wrap__", "__repr__", "__format__", "__dir__", "to_sparse", "to_sparse_coo", "to_sparse_csr", "to_mkldnn", "as_subclass",
     "_reduce_ex_internal", "_clear_non_serializable_cached_data", "sparse_resize_", "sparse_resize_and_clear_", "type",
 )  # fmt: skip
