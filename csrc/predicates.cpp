@@ -4,7 +4,9 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 // Exported by every CPython; since 3.13 only the internal headers declare it.
 extern "C" PyAPI_FUNC(int) _PySet_NextEntry(PyObject *set, Py_ssize_t *position, PyObject **key, Py_hash_t *hash);
@@ -103,6 +105,14 @@ const int32_t *op_LOAD_DICT_KEY(Run &m, const int32_t *a) {
     return found ? give(m, a[1], found, a + 4) : nullptr;
 }
 
+const int32_t *op_LOAD_DICT_VALUE(Run &m, const int32_t *a) {
+    PyObject *dict = m.reg(a[2]), *key, *value = nullptr;
+    if (!PyDict_Check(dict)) return nullptr;
+    Py_ssize_t i = a[3], position = 0;
+    while (i >= 0 && PyDict_Next(dict, &position, &key, &value)) i--;
+    return i < 0 && value ? give(m, a[1], Py_NewRef(value), a + 4) : nullptr;
+}
+
 const int32_t *op_CHECK_DICT_MISSING(Run &m, const int32_t *a) {
     PyObject *dict = m.reg(a[1]), *key = m.constant(a[2]);
     if (!PyDict_Check(dict) || !key) return nullptr;
@@ -130,7 +140,19 @@ const int32_t *op_CHECK_TRUTH(Run &m, const int32_t *a) {
     return truth >= 0 && truth == (a[2] != 0) ? a + 3 : nullptr;
 }
 
+static const int32_t FEW = 64; // values that are compared in pairs; of more, equal ones are found side by side in their order
+
+static bool distinct(Run &m, const int32_t *a) {
+    std::vector<std::pair<PyObject *, int32_t>> values;
+    for (int32_t i = 0; i < a[2]; i++) values.emplace_back(m.reg(a[3 + i]), i);
+    std::sort(values.begin(), values.end());
+    for (size_t i = 1; i < values.size(); i++)
+        if (values[i].first == values[i - 1].first && values[i - 1].second < a[1]) return false;
+    return true;
+}
+
 const int32_t *op_CHECK_DISTINCT(Run &m, const int32_t *a) {
+    if (a[2] > FEW) return distinct(m, a) ? a + 3 + a[2] : nullptr;
     for (int32_t i = 0; i < a[1] && i < a[2]; i++)
         for (int32_t j = i + 1; j < a[2]; j++)
             if (m.reg(a[3 + i]) == m.reg(a[3 + j])) return nullptr;

@@ -66,6 +66,9 @@ LATER = 50_000  # objects made before the collector runs beside a capture
 IDLE_REGIONS = 24  # so many regions without an operator, and none with, mean that the code computes no tensors
 
 
+MOST_DEAD = 4  # so many regions at one place in a row that ran once, and then died with a class or function of that run
+
+
 IN_ORDER: dict[str, Any] = {"backend": "eager", "mode": None, "options": ()}
 """The configuration for graphs whose operators are run one after the other."""
 
@@ -123,6 +126,7 @@ class Record:
         self.regions: list[Region] = []
         self.numbers: dict[tuple[int, int], int] = {}
         self.attempts: dict[tuple[int, int], int] = {}
+        self.dead: dict[tuple[int, int], int] = {}
         self.idle = 0
         self.useful = 0
 
@@ -135,7 +139,10 @@ class Record:
 
     def alive(self, pc: int, key: int) -> list[Region]:
         """The regions at this place that can still run."""
-        self.regions = [region for region in self.regions if not region.program.dead]
+        for region in [region for region in self.regions if region.program.dead]:
+            self.regions.remove(region)
+            place = region.pc, region.key
+            self.dead[place] = self.dead.get(place, 0) + 1 if region.program.hits < 2 else 0
         return [region for region in self.regions if (region.pc, region.key) == (pc, key)]
 
 
@@ -338,6 +345,9 @@ class Attempt:
         known = self.record.alive(self.pc, self.key)
         if known and not self._may_recompile(known):
             return False
+        if self.record.dead.get((self.pc, self.key), 0) >= MOST_DEAD and not self.options.fullgraph:
+            self.id = self.record.next_id(self.pc, self.key)
+            return self._give_up(R.RECOMPILE_LIMIT, "what the regions here were captured for is gone after one run of each")
         self.id = self.record.next_id(self.pc, self.key)
         if known:
             self._report_failures(known)

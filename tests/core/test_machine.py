@@ -60,7 +60,7 @@ def test_loads_and_checks_run_no_user_code():
     dict.__setitem__(hostile, "x", 1)
     program = pack(
         LOAD, ("LOAD_INSTANCE_DICT", 1, 0), ("LOAD_DICT_ITEM", 2, 0, 0), ("CHECK_EQ", 2, 1), ("CHECK_LEN", 0, 1), ("CHECK_DICT_KEYS", 0, 2),
-        ("CHECK_DICT_MISSING", 0, 3), ("LOAD_DICT_KEY", 3, 0, 0), ("LOAD_TYPE", 4, 0), ("CHECK_IS_NOT", 0, 1), RETURN,
+        ("CHECK_DICT_MISSING", 0, 3), ("LOAD_DICT_KEY", 3, 0, 0), ("LOAD_DICT_VALUE", 3, 0, 0), ("LOAD_TYPE", 4, 0), ("CHECK_IS_NOT", 0, 1), RETURN,
         consts=("x", 1, ("x",), "y"),
     )  # fmt: skip
     assert run(program, hostile)[0] == "exit"

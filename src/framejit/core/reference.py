@@ -189,6 +189,12 @@ def _(m: Machine, d: int, r: int, i: int) -> Any:
     return keys(m.regs[r])[i]
 
 
+@op("LOAD_DICT_VALUE")
+def _(m: Machine, d: int, r: int, i: int) -> Any:
+    need(isinstance(m.regs[r], dict) and 0 <= i < dict.__len__(m.regs[r]))
+    return list(dict.values(m.regs[r]))[i]
+
+
 @op("LOAD_ITEM")
 def _(m: Machine, d: int, r: int, i: int) -> Any:
     container = m.regs[r]

@@ -10,6 +10,7 @@ from typing import Any
 from framejit.core.errors import Retrace, Unsupported
 from framejit.core.heap import MISSING, Heap
 from framejit.core.path import Path
+from framejit.core.trace import Trace
 from framejit.core.value import Const, Ref, Value
 from framejit.lower import sets
 from framejit.lower.materialize import CONTENTS, DICT_FIELD, Materializer
@@ -18,6 +19,7 @@ from framejit.objects.dict_ import user_keys
 from framejit.objects.iterator import STATE
 from framejit.objects.members import Members
 from framejit.objects.rebuild import ADVANCERS, WRITERS, Spare
+from framejit.objects.sameness import APART
 
 ITEMS, APPENDED = Heap.ITEMS, Heap.APPENDED
 
@@ -185,6 +187,12 @@ def _is_key(field: Any) -> bool:
 def _extends(initial: Any, current: Any) -> bool:
     """Whether the present items are the initial ones and more."""
     return len(current) >= len(initial) and all(a is b for a, b in zip(initial, current))
+
+
+def told_apart(trace: Trace) -> list[tuple[int, tuple[Path, ...]]]:
+    """Per class of which objects are told apart in containers: their number, and their paths."""
+    tables = trace.cache.get(APART, {}).values()
+    return [(len(table), tuple([value.path for value in table])) for table in tables if len(table) > 1]
 
 
 def written_classes(heap: Heap) -> list[tuple[int, tuple[Path, ...]]]:

@@ -9,7 +9,19 @@ from typing import Any, NamedTuple
 
 from framejit.core.guard import PREDICATES, Guard, predicate
 from framejit.core.heap import MISSING
-from framejit.core.path import BINARY, CALLED, CALLER_SLOT, COMPARE, CONST, DICT_ITEM, DICT_KEY, STEPS, UNARY, Path
+from framejit.core.path import (
+    BINARY,
+    CALLED,
+    CALLER_SLOT,
+    COMPARE,
+    CONST,
+    DICT_ITEM,
+    DICT_KEY,
+    DICT_VALUE,
+    STEPS,
+    UNARY,
+    Path,
+)
 from framejit.core.where import Where
 from framejit.lower.pack import KINDS, Instruction, Label, Packer
 
@@ -19,6 +31,7 @@ OPERATORS = {
 COMPARISON_NUMBERS = {"<": 0, "<=": 1, "==": 2, "!=": 3, ">": 4, ">=": 5}
 UNARY_NUMBERS = {"-": 0, "+": 1, "~": 2}
 STATIC_TYPE_FLAG = 1 << 9  # Py_TPFLAGS_HEAPTYPE: without it the class of an object cannot change
+IN_DICTS = (DICT_ITEM, DICT_KEY, DICT_VALUE)
 OF_DICT = ("DICT_MISSING", "DICT_KEYS", "LEN")
 OF_VALUE = ("EQ", "IS", "IS_NOT")
 OF_SEVERAL = ("DISTINCT", "NO_OVERLAP", "PY_OF")  # the operand is (count or function, paths)
@@ -120,7 +133,7 @@ class Head:
         register = self.registers[path] = self.packer.register()
         if path.parent is not None:
             self._need(path.parent, True)
-            if path.kind in (DICT_ITEM, DICT_KEY):
+            if path.kind in IN_DICTS:
                 self._group(path.parent).loads[path] = []
             elif path.kind in (BINARY, COMPARE):
                 self._need(path.arg[1], True)
@@ -149,7 +162,7 @@ class Head:
                 self.groups[guard.path].checks.append(guard)
 
     def _plan_path(self, guard: Guard, path: Path) -> None:
-        if path.kind in (DICT_ITEM, DICT_KEY) and settled(guard):
+        if path.kind in IN_DICTS and settled(guard):
             self._need(path, False)
             if guard.operand is not MISSING:
                 self._group(path.parent).loads[path].append(guard)  # type: ignore[arg-type]
@@ -168,7 +181,7 @@ class Head:
             path = guard.path
             if path is None or guard.predicate == "SLOT_EMPTY":
                 self._check_global(guard)
-            elif path.kind in (DICT_ITEM, DICT_KEY) and settled(guard):
+            elif path.kind in IN_DICTS and settled(guard):
                 self.load(path)
             elif guard.predicate in OF_DICT and path in self.groups:
                 self._emit_group(path)
@@ -215,7 +228,7 @@ class Head:
         register = self.registers[path]
         if path in self.done:
             return register
-        if path.kind in (DICT_ITEM, DICT_KEY):
+        if path.kind in IN_DICTS:
             self._emit_group(path.parent)  # type: ignore[arg-type]
             return register
         self.done.add(path)

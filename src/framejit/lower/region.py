@@ -17,7 +17,7 @@ from framejit.core.state import Exit
 from framejit.core.trace import Input, Trace
 from framejit.core.value import Number
 from framejit.lower import builders, classes
-from framejit.lower.effects import Effects, written_classes
+from framejit.lower.effects import Effects, told_apart, written_classes
 from framejit.lower.exits import Exits
 from framejit.lower.guards import Head, Note
 from framejit.lower.materialize import Materializer
@@ -68,7 +68,8 @@ class Lowering:
         self.exits.prepare(self.leave)
         self.effects.emit()
         self.rows = self.exits.emit()
-        distinct = [Guard(None, "DISTINCT", operand) for operand in written_classes(self.trace.heap)]
+        several = (*written_classes(self.trace.heap), *told_apart(self.trace))
+        distinct = [Guard(None, "DISTINCT", operand) for operand in several]
         self.head.plan(distinct)
         self.guards = [*self.trace.guards.values(), *distinct]
         self._check_generators()

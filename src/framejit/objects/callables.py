@@ -12,6 +12,7 @@ from framejit.core.heap import MISSING
 from framejit.core.path import Path
 from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value
+from framejit.objects.by_parts import parts_at
 from framejit.objects.dict_ import full, new_dict
 from framejit.objects.method import method
 from framejit.objects.model import Model, model
@@ -202,48 +203,142 @@ class ContextVariableModel(ConstantCallable):
     __slots__ = ()
 
 
+PARTS = ("parts",)  # of a getter or caller: what it was made of
+GETTERS = (operator.itemgetter, operator.attrgetter)
+
+
+def getter_parts(real: Any) -> tuple[Any, ...]:
+    """The arguments that made an itemgetter or attrgetter."""
+    return real.__reduce__()[1]
+
+
+def caller_parts(real: Any) -> tuple[Any, ...]:
+    """The name, positional arguments and keywords that made a methodcaller."""
+    made, given = real.__reduce__()
+    if isinstance(made, functools.partial):
+        return made.args[0], given, tuple(made.keywords.items())
+    return given[0], given[1:], ()
+
+
+def make_caller(name: str, args: Any, keywords: Any) -> Any:
+    """A real methodcaller of these parts."""
+    return operator.methodcaller(name, *args, **dict(keywords))
+
+
+REBUILDERS[operator.itemgetter] = lambda get: (operator.itemgetter, list(get(PARTS).items))
+REBUILDERS[operator.attrgetter] = lambda get: (operator.attrgetter, list(get(PARTS).items))
+REBUILDERS[operator.methodcaller] = lambda get: (make_caller, list(get(PARTS).items))
+
+
+def accessor_parts(s: Services, v: Value) -> list[Value]:
+    """What a getter or caller was made of."""
+    assert isinstance(v, Ref)
+    found = s.heap.get(v, PARTS)
+    if found is None:
+        assert v.path is not None
+        parts = getter_parts if v.cls in GETTERS else caller_parts
+        found = s.heap.load(v, PARTS, s.input(parts_at(v.path, parts), parts(v.real)))
+    return list(s.unpack(found))
+
+
+def new_accessor(s: Services, kind: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """`itemgetter(...)`, `attrgetter(...)`, `methodcaller(...)`; what does not fit is refused as C does."""
+    if kind is operator.methodcaller:
+        given = list(args[1:])
+        if args and s.force(args[0]).cls is str:
+            pairs = Pack(tuple, tuple(Pack(tuple, (Const(name), value)) for name, value in kwargs.items()))
+            return s.heap.new(kind, {PARTS: Pack(tuple, (args[0], Pack(tuple, tuple(given)), pairs))})
+    elif args and not kwargs and (kind is operator.itemgetter or all(s.force(arg).cls is str for arg in args)):
+        return s.heap.new(kind, {PARTS: Pack(tuple, tuple(args))})
+    try:
+        kind(*[s.constant(arg) for arg in args], **dict.fromkeys(kwargs))
+    except TypeError as error:
+        return s.raise_error(TypeError, *error.args)
+    return s.unsupported(R.OPAQUE_CALL, kind, "arguments")
+
+
+class AccessorModel(Model):
+    """Callables that are nothing but their parts; those that exist are asked for these when they are called."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        s.guard(path, "TYPE", type(real))
+        ref = Ref(type(real), path, real)
+        s.trace.remember(real, ref)
+        return ref
+
+    def hash_key(self, s: Services, v: Value) -> Any:
+        return v
+
+    def truth(self, s: Services, v: Value) -> bool | None:
+        return True
+
+    def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
+        return new_accessor(s, cls, args, kwargs)
+
+    def call(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | Pending:
+        if len(args) != 1 or kwargs:
+            return s.unsupported(R.OPAQUE_CALL, v, "arguments")
+        return self.access(s, accessor_parts(s, v), args[0])
+
+    def access(self, s: Services, parts: list[Value], of: Value) -> Value | Pending:
+        """What the object makes of its argument."""
+        raise NotImplementedError
+
+
 @model(operator.itemgetter)
-class ItemGetterModel(ConstantCallable):
+class ItemGetterModel(AccessorModel):
     """operator.itemgetter."""
 
     __slots__ = ()
 
-    def call(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | Pending:
-        if len(args) != 1 or kwargs:
-            return s.unsupported(R.OPAQUE_CALL, v, "arguments")
-        found = [s.getitem(args[0], s.wrap(key)) for key in s.constant(v).__reduce__()[1]]
+    def access(self, s: Services, parts: list[Value], of: Value) -> Value | Pending:
+        found = [s.getitem(of, key) for key in parts]
         return found[0] if len(found) == 1 else Pack(tuple, tuple(found))
 
 
 @model(operator.attrgetter)
-class AttributeGetterModel(ConstantCallable):
+class AttributeGetterModel(AccessorModel):
     """operator.attrgetter."""
 
     __slots__ = ()
 
-    def call(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | Pending:
-        if len(args) != 1 or kwargs:
-            return s.unsupported(R.OPAQUE_CALL, v, "arguments")
+    def access(self, s: Services, parts: list[Value], of: Value) -> Value | Pending:
         found = []
-        for dotted in s.constant(v).__reduce__()[1]:
-            value = args[0]
-            for name in dotted.split("."):
+        for dotted in parts:
+            value = of
+            for name in s.constant(dotted).split("."):
                 value = s.getattr(value, name)
             found.append(value)
         return found[0] if len(found) == 1 else Pack(tuple, tuple(found))
 
 
 @model(operator.methodcaller)
-class MethodCallerModel(ConstantCallable):
+class MethodCallerModel(AccessorModel):
     """operator.methodcaller."""
 
     __slots__ = ()
 
-    def call(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | Pending:
-        if len(args) != 1 or kwargs:
-            return s.unsupported(R.OPAQUE_CALL, v, "arguments")
-        made, given = s.constant(v).__reduce__()
-        keywords = made.keywords if isinstance(made, functools.partial) else {}
-        name = made.args[0] if isinstance(made, functools.partial) else given[0]
-        rest = given if isinstance(made, functools.partial) else given[1:]
-        return s.tail_call(s.getattr(args[0], name), [s.wrap(arg) for arg in rest], {k: s.wrap(arg) for k, arg in keywords.items()})
+    def access(self, s: Services, parts: list[Value], of: Value) -> Value | Pending:
+        name, rest, keywords = parts
+        pairs = [s.unpack(pair) for pair in s.unpack(keywords)]
+        return s.tail_call(s.getattr(of, s.constant(name)), s.unpack(rest), {s.constant(key): value for key, value in pairs})
+
+
+def _reduced(kind: Any) -> None:
+    @method(kind.__reduce__)
+    def reduce(s: Services, self: Value) -> Value:
+        parts = accessor_parts(s, self)
+        if kind in GETTERS:
+            return Pack(tuple, (Const(kind), Pack(tuple, tuple(parts))))
+        name, rest, keywords = parts
+        if not s.unpack(keywords):
+            return Pack(tuple, (Const(kind), Pack(tuple, (name, *s.unpack(rest)))))
+        pairs = [s.unpack(pair) for pair in s.unpack(keywords)]
+        made = s.call(Const(functools.partial), [Const(kind), name], {s.constant(key): value for key, value in pairs})
+        return Pack(tuple, (made, rest))
+
+
+for _accessor in (*GETTERS, operator.methodcaller):
+    _reduced(_accessor)

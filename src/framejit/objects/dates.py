@@ -11,6 +11,7 @@ from framejit.core.services import Services
 from framejit.core.value import Const, Value
 from framejit.objects.fold import FOREIGN, PLAIN_VALUE, VALUE, ConstantModel, constant, run, unwrap
 from framejit.objects.model import model
+from framejit.objects.sameness import BY_VALUE
 from framejit.reasons import R
 from framejit.rules.registry import PURE, handler
 
@@ -52,6 +53,7 @@ def _plain(kind: Any) -> None:
 
 
 FOREIGN.append(is_plain)
+BY_VALUE.update(KINDS)
 for _kind in KINDS[:-1]:
     _plain(_kind)
 

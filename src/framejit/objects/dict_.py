@@ -13,14 +13,14 @@ from typing import Any
 
 from framejit.core.errors import Raised, Unsupported
 from framejit.core.heap import MISSING, Heap
-from framejit.core.path import DICT_ITEM, DICT_KEY, MEMBER, Path
+from framejit.core.path import DICT_ITEM, DICT_KEY, DICT_VALUE, MEMBER, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Node, Ref, Value, bool_const
 from framejit.objects.exact import ExactModel, type_name
 from framejit.objects.members import trusted
 from framejit.objects.model import model, model_of
 from framejit.objects.rebuild import STEP
-from framejit.objects.sameness import same_or_equal
+from framejit.objects.sameness import is_told_apart, same_or_equal, tell_apart
 from framejit.reasons import R
 
 ITEMS = Heap.ITEMS
@@ -69,12 +69,12 @@ def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | No
     """A Python object that has the value's equality and hash among the keys of a dict or set; `among` are the present entries."""
     value = s.force(value)
     if isinstance(value, Const) and trusted(value.obj):
-        return value.obj
+        return _apart(s, value.obj, among)
     found = s.type_lookup(value.cls, "__hash__")
     if found is None or found is MISSING:
         return s.raise_error(TypeError, f"unhashable type: '{type_name(value.cls)}'")
     if not isinstance(found, FunctionType) or isinstance(value, Node):
-        return model_of(value.cls).key_among(s, value, among)
+        return _apart(s, model_of(value.cls).key_among(s, value, among), among)
     mark, tables, step = s.trace.trail.mark(), s.heap.tables(), s.steps  # type: ignore[attr-defined]
     with s.heap.watched() as reads:
         number = s.constant(s.hash(value))
@@ -92,17 +92,25 @@ def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | No
     return UserKey(number, value, step, bool(others) or s.heap.acted(mark, tables), reads, others)
 
 
+def _apart(s: Services, name: Any, among: dict[Any, Any] | None) -> Any:
+    """The hash key, none of whose objects is one of the other keys unless it is among them."""
+    if among and is_told_apart(name) and name not in among:
+        tell_apart(s, (name,), among)
+    return name
+
+
 def key_in(s: Services, ref: Value, value: Value) -> Any:
     """The hash key that stands for `value` in this dict or set."""
     value = s.force(value)
-    if isinstance(value, Const) and trusted(value.obj):
-        return value.obj
     assert isinstance(ref, Ref)
+    if isinstance(value, Const) and trusted(value.obj):
+        return _apart(s, value.obj, s.heap.get(ref, ITEMS))
     # on the other keys, as those of user code do
     depends = (isinstance(value, Ref) and value.cls is int) or hasattr(model_of(value.cls), "hashed_as")
     if not isinstance(value, (Const, Node)) and isinstance(s.type_lookup(value.cls, "__hash__"), FunctionType):
         depends = True
-    return hash_key(s, value, full(s, ref) if depends else None)
+    name = hash_key(s, value, full(s, ref) if depends else None)
+    return name if depends or trusted(name) else _apart(s, name, full(s, ref))
 
 
 def realize_dict(s: Services, path: Path, real: dict[Any, Any]) -> Ref:
@@ -141,7 +149,7 @@ def store(s: Services, ref: Ref, key: Any, value: Value, key_value: Value | None
             heap.set(ref, field, value)
             return
     items = dict(full(s, ref))
-    entry = items.get(key)
+    entry = items.get(_apart(s, key, items))
     items[key] = (entry[0] if entry is not None else key_value or Const(key), value)
     heap.set(ref, ITEMS, items)
 
@@ -192,7 +200,7 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
     initial = s.heap.initial.get(ref) or {}
     items = {}
     keys = tuple(dict.keys(real))
-    plain = all(map(trusted, keys))
+    plain = all([trusted(key) and not _is_another(s, path.to(DICT_KEY, index), key) for index, key in enumerate(keys)])
     s.guard(path, "DICT_KEYS", keys) if plain else s.guard(path, "LEN", len(keys))
     if issubclass(type(real), OrderedDict) and len(keys) > 1:
         if not in_raw_order(real):
@@ -208,7 +216,8 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
                 s.unsupported(R.OPAQUE_OPERATION, key, "its hash, known to the dict, is computed by code with effects")
         value = initial.get(("k", name))
         if value is None:
-            value = s.input(path.to(DICT_ITEM, real_key), dict.__getitem__(real, real_key))
+            item = path.to(DICT_ITEM, real_key) if plain else path.to(DICT_VALUE, index)
+            value = s.input(item, dict.__getitem__(real, real_key))
         items[name] = (key, value)
     s.heap.load(ref, ITEMS, items)
     written = [field for field in s.heap.written.get(ref) or () if type(field) is tuple and field[0] == "k"]
@@ -222,6 +231,11 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
                 items[name] = (items[name][0] if name in items else Const(name), value)
         s.heap.set(ref, ITEMS, items)
     return items
+
+
+def _is_another(s: Services, path: Path, key: Any) -> bool:
+    """Whether the key at this place is a function that is another one each time."""
+    return type(key) is FunctionType and s.is_another(path, key, key.__code__)  # type: ignore[attr-defined]
 
 
 def in_raw_order(real: OrderedDict[Any, Any]) -> bool:
@@ -312,7 +326,7 @@ class DictModel(ExactModel):
             return None
         assert isinstance(v, Ref) and isinstance(other, Ref)
         left, right = full(s, v), full(s, other)
-        equal = len(left) == len(right) and all(name in right for name in left)
+        equal = len(left) == len(right) and all(_apart(s, name, right) in right for name in left)
         if equal and issubclass(v.cls, OrderedDict) and issubclass(other.cls, OrderedDict):
             equal = list(left) == list(right)
         for name, (_, value) in left.items() if equal else ():

@@ -19,7 +19,7 @@ from framejit.objects.method import method
 from framejit.objects.model import model
 from framejit.objects.own_dict import own_attribute, own_names
 from framejit.objects.rebuild import REBUILDERS, Field, Rebuild
-from framejit.objects.sameness import same_or_equal
+from framejit.objects.sameness import same_or_equal, tell_apart
 from framejit.reasons import R
 
 SOURCE = ("source",)
@@ -78,6 +78,7 @@ class ViewModel(ExactModel):
         if operation is None or "values" in (VIEWS.get(left.cls), VIEWS.get(right.cls)):
             return None
         (first, left_arg), (second, right_arg) = _operand(s, left), _operand(s, right)
+        tell_apart(s, first, second)
         function = set_.FUNCTIONS[symbol] if left_arg is not None and right_arg is not None else None
         return set_.new_set(s, Members(operation(first, second), function, (left_arg, right_arg) if function else ()))
 
@@ -85,7 +86,9 @@ class ViewModel(ExactModel):
         other = s.force(other)
         if VIEWS[v.cls] == "values" or not (set_.is_set(other) or VIEWS.get(other.cls) in ("keys", "items")):
             return None
-        return bool_const(set_.RELATIONS[symbol](_operand(s, v)[0].keys(), _operand(s, other)[0].keys()))
+        one, two = _operand(s, v)[0], _operand(s, other)[0]
+        tell_apart(s, one, two)
+        return bool_const(set_.RELATIONS[symbol](one.keys(), two.keys()))
 
     def hash_key(self, s: Services, v: Value) -> Any:
         return v
@@ -136,7 +139,9 @@ def _view_reverser(what: str, ordered: bool) -> Any:
 
 
 def _is_disjoint(s: Services, self: Value, other: Value) -> Value:
-    return bool_const(not set_.OPERATIONS["&"](_operand(s, self)[0], _operand(s, s.force(other))[0]))
+    one, two = _operand(s, self)[0], _operand(s, s.force(other))[0]
+    tell_apart(s, one, two)
+    return bool_const(not set_.OPERATIONS["&"](one, two))
 
 
 def mapping_of(proxy: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import Const, Pack, Ref, Value
+from framejit.objects.by_parts import by_parts
 from framejit.objects.exact import ExactModel
 from framejit.reasons import R
 
@@ -124,8 +125,11 @@ class ConstantModel(ExactModel):
     __slots__ = ()
 
     def realize(self, s: Services, path: Path, real: Any) -> Value:
-        s.guard(path, "EQ" if type(real) in FOLDABLE else "IS", real)
-        return Const(real, path)
+        kind = type(real)
+        if kind in FOLDABLE:
+            s.guard(path, "EQ", real)
+            return Const(real, path)
+        return by_parts(s, path, real, next((plain for base, plain in PLAIN_VALUE.items() if issubclass(kind, base)), None))
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         base = getattr(found, "__objclass__", None)

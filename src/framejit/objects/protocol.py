@@ -30,7 +30,7 @@ from framejit.objects.object_ import (
     special,
     type_lookup,
 )
-from framejit.objects.sameness import same_or_equal
+from framejit.objects.sameness import by_value, same_or_equal
 from framejit.objects.stand_in import made_of
 from framejit.reasons import R
 
@@ -369,7 +369,7 @@ def is_same(s: Services, left: Value, right: Value) -> bool:
     if left is right:
         return True
     if isinstance(left, Const) and isinstance(right, Const):
-        return left.obj is right.obj or _same_constant(s, left, right)
+        return _same_constant(s, left, right)
     if isinstance(left, Pack) and isinstance(right, Pack):
         return _same_pack(s, left, right)
     if isinstance(left, Number) and isinstance(right, Number):
@@ -419,14 +419,17 @@ def _real(value: Value) -> Any:
 def _same_constant(s: Services, left: Const, right: Const) -> bool:
     """Whether equal constants are one object: as far as it was seen, unless CPython has just one of them."""
     one, other = left.obj, right.obj
-    if type(one) is not type(other) or type(one) not in (int, str, bytes) or one != other:
-        return False
-    if len(one) < 2 if type(one) is not int else -6 < one < 257:
+    if not by_value(one, other):
+        return one is other
+    if type(one) in (int, str, bytes) and (len(one) < 2 if type(one) is not int else -6 < one < 257):
         return True
-    for value in (left, right):
-        if value.path is not None:
-            s.guard(value.path, "IS", value.obj)
-    return False
+    same = one is other
+    paths = [value.path for value in (left, right) if value.path is not None]
+    if len(paths) == 2 and paths[0] is not paths[1]:
+        s.guard(paths[0], "SAME" if same else "NOT_SAME", paths[1])
+    elif len(paths) == 1:
+        s.guard(paths[0], "IS" if same else "IS_NOT", other if left.path is not None else one)
+    return same
 
 
 def _same_pack(s: Services, left: Pack, right: Pack) -> bool:

@@ -1,9 +1,19 @@
-"""How containers compare their items: identity, then equality."""
+"""How containers compare their items: identity, then equality; and what they rely on where two items are not the same."""
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Iterable, Iterator
+from types import FunctionType
+from typing import Any
+
 from framejit.core.services import Services
 from framejit.core.value import Const, Node, Ref, Value
+
+APART = "told apart"  # in the cache of the trace: per class, its real objects of which each is another one than the others
+BY_VALUE: set[type] = {int, float, complex, str, bytes, range}  # of constants that are found, only what they say is guarded
+VALUES = (int, float, complex, str, bytes)
+PLAIN = (int, float, complex, str, bytes, type(None), type)
 
 
 def same_or_equal(s: Services, left: Value, right: Value) -> bool:
@@ -14,3 +24,57 @@ def same_or_equal(s: Services, left: Value, right: Value) -> bool:
     if isinstance(left, (Ref, Node)) and isinstance(right, (Ref, Node)) and s.is_same(left, right):
         return True
     return s.truth(s.compare("==", left, right))
+
+
+def by_value(one: Any, other: Any) -> bool:
+    """Whether constants that were found may be one object, or two, in the next call: no guard tells."""
+    kind = type(one)
+    if kind is not type(other):
+        return False
+    if kind in BY_VALUE:
+        return one is other or bool(one == other) or one != one
+    return issubclass(kind, VALUES) and kind is not bool and not issubclass(kind, enum.Enum)
+
+
+def is_told_apart(name: Any) -> bool:
+    """Whether a hash key may stand for an object that is known by its place, or for one that such an object may be."""
+    return isinstance(name, (Value, tuple, frozenset)) or type(name) is FunctionType or not issubclass(type(name), PLAIN)
+
+
+def _objects(name: Any) -> Iterator[Any]:
+    """The objects that a hash key goes by: values of real ones, constants as they are."""
+    if isinstance(name, (Ref, Node)):
+        if name.path is not None:
+            yield name
+    elif isinstance(name, (tuple, frozenset)):
+        for part in name:
+            yield from _objects(part)
+    elif not issubclass(type(name), PLAIN) and not isinstance(name, Value):
+        yield name
+
+
+def _class(one: Any) -> type:
+    return one.cls if isinstance(one, Value) else type(one)
+
+
+def tell_apart(s: Services, names: Iterable[Any], others: Iterable[Any]) -> None:
+    """Rely on it that the objects of these hash keys are none of those of the others, where other keys were found equal."""
+    found = [one for name in names for one in _objects(name)]
+    if not found:
+        return
+    known = s.trace.cache.setdefault(APART, {})
+    for name in others:
+        for other in _objects(name):
+            for one in found:
+                if one is not other and _class(one) is _class(other):
+                    _note(s, known, one, other)
+
+
+def _note(s: Services, known: dict[type, dict[Value, None]], one: Any, other: Any) -> None:
+    values = [each for each in (one, other) if isinstance(each, Value)]
+    if len(values) == 1:
+        s.guard(values[0].path, "IS_NOT", one if values[0] is other else other)  # type: ignore[attr-defined]
+    for value in values if len(values) == 2 else ():
+        table = known.setdefault(value.cls, {})
+        if value not in table:
+            s.trace.trail.put(table, value, None)

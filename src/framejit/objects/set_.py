@@ -18,6 +18,7 @@ from framejit.objects.model import model
 from framejit.objects.object_ import guard_bare
 from framejit.objects.protocol import next_or_none
 from framejit.objects.rebuild import STEP
+from framejit.objects.sameness import tell_apart
 from framejit.reasons import R
 
 ITEMS = Heap.ITEMS
@@ -138,6 +139,7 @@ class SetModel(ExactModel):
         if operator not in OPERATIONS or reflected or not is_set(left) or not is_set(right):
             return None
         first, second = members(s, left), members(s, right)
+        tell_apart(s, first, second)
         entries = OPERATIONS[operator](first, second)
         if symbol == operator:
             made = Members(entries, FUNCTIONS[operator], (first, second))
@@ -152,7 +154,9 @@ class SetModel(ExactModel):
         other = s.force(other)
         if not is_set(other):
             return None
-        return bool_const(RELATIONS[symbol](members(s, v).keys(), members(s, other).keys()))
+        left, right = members(s, v), members(s, other)
+        tell_apart(s, left, right)
+        return bool_const(RELATIONS[symbol](left.keys(), right.keys()))
 
     def hash_key(self, s: Services, v: Value) -> Any:
         return frozenset(members(s, v))
@@ -343,6 +347,7 @@ def _combine(symbol: str, function: Any, in_place: bool) -> Any:
                 args.append(listed(entries))
             else:
                 found, arg = operand(s, other)
+                tell_apart(s, entries, found)
                 entries = OPERATIONS[symbol](entries, found)
                 args.append(arg)
         if in_place:
@@ -370,6 +375,7 @@ def _meet_iterable(s: Services, entries: Entries, iterable: Value) -> Entries:
 def _relate(symbol: str) -> Any:
     def relate(s: Services, self: Value, other: Value) -> Value:
         left, right = members(s, self), operand(s, other)[0]
+        tell_apart(s, left, right)
         if symbol == "disjoint":
             return bool_const(not _meet(left, right))
         return bool_const(RELATIONS[symbol](left.keys(), right.keys()))

@@ -12,6 +12,7 @@ from framejit.core.path import ATTR, Path
 from framejit.core.services import Services
 from framejit.core.value import Const, Value, bool_const
 from framejit.objects.model import Model, model
+from framejit.objects.sameness import BY_VALUE
 
 
 class IdentityModel(Model):
@@ -40,11 +41,27 @@ class IdentityModel(Model):
         return s.constant(v)
 
 
-@model(torch.dtype, torch.layout, torch.memory_format, torch.finfo, torch.iinfo, torch._C._SDPBackend, OperatorBase, OpOverloadPacket)
+@model(torch.dtype, torch.layout, torch.memory_format, torch._C._SDPBackend, OperatorBase, OpOverloadPacket)
 class TorchConstantModel(IdentityModel):
     """Singletons of torch."""
 
     __slots__ = ()
+
+
+LIMITS = (torch.finfo, torch.iinfo)
+BY_VALUE.update((torch.device, *LIMITS))
+
+
+@model(*LIMITS)
+class LimitsModel(IdentityModel):
+    """Limits of numbers, which say nothing but their data type."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        s.guard(path, "TYPE", type(real))
+        s.guard(path.to(ATTR, "dtype"), "EQ", real.dtype)
+        return Const(real, path)
 
 
 @model(torch.device)

@@ -7,6 +7,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
+from framejit.core.path import Path
 from framejit.core.services import Pending, Services
 from framejit.core.value import Const, Number, Pack, Ref, Value
 from framejit.lib import functools_ as lib
@@ -31,6 +32,15 @@ class CachedModel(ConstantCallable):
 
     __slots__ = ()
 
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        function = real.__dict__.get("__wrapped__")
+        if type(function) is not types.FunctionType or not s.is_another(path, real, function.__code__):  # type: ignore[attr-defined]
+            return super().realize(s, path, real)
+        s.guard(path, "TYPE", type(real))
+        ref = Ref(type(real), path, real)
+        s.trace.remember(real, ref)
+        return ref
+
     def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
         if len(args) != 4 or kwargs:
             return None
@@ -52,10 +62,10 @@ class CachedModel(ConstantCallable):
         return True
 
     def call(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | Pending:
-        if isinstance(v, Ref):
+        if isinstance(v, Ref) and v.virtual:
             given = new_dict(s, [(Const(name), value) for name, value in kwargs.items()])
             return s.call(Const(lib.cached_call), [cache_of(s, v), Pack(tuple, tuple(args)), given])
-        if v.obj.__module__ == "typing" and not kwargs:  # type: ignore[attr-defined]
+        if isinstance(v, Const) and v.obj.__module__ == "typing" and not kwargs:
             names = tuple([_name(s, arg) for arg in args])
             if _is_new(s, names):
                 return _alias(s, v, args, names)
@@ -114,7 +124,9 @@ def _remember(s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Va
 def cache_of(s: Services, v: Value) -> Value:
     """The cache of a wrapper that was born in the capture."""
     v = s.force(v)
-    return s.heap.get(v, CACHE) if isinstance(v, Ref) else s.unsupported(R.OPAQUE_CALL, v, "the cache of a function that exists")
+    if isinstance(v, Ref) and v.virtual:
+        return s.heap.get(v, CACHE)
+    return s.unsupported(R.OPAQUE_CALL, v, "the cache of a function that exists")
 
 
 @method(Wrapper.cache_info)

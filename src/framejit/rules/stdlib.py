@@ -23,14 +23,17 @@ import types
 from typing import Any
 
 from framejit.core.heap import MISSING
+from framejit.core.path import Path
 from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, Const, Node, Number, Pack, Value, bool_const
 from framejit.lib import pure as lib_pure
 from framejit.objects import callables, exception, itertools_, list_, number, slice_
+from framejit.objects.by_parts import by_parts
 from framejit.objects.exact import type_name
 from framejit.objects.fold import FOLDABLE, ConstantModel, fold, run, snapshot, unwrap
 from framejit.objects.model import model
 from framejit.objects.protocol import next_or_none
+from framejit.objects.sameness import BY_VALUE
 from framejit.reasons import R
 from framejit.rules.builtins_ import takes, wrong_arguments
 from framejit.rules.registry import HANDLERS, Handler, handler, pure
@@ -120,16 +123,7 @@ for _name, (_count, _function) in OPERATORS.items():
     handler(_target)(exactly(_count, _target)(_function))
 
 
-def _constant_object(kind: type) -> None:
-    def make(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return fold(s, kind, args, kwargs)
-
-    HANDLERS[kind] = make
-
-
 _kind: type
-for _kind in (operator.itemgetter, operator.attrgetter, operator.methodcaller):
-    _constant_object(_kind)
 
 # -- math ---------------------------------------------------------------------------------------------------------------
 
@@ -400,11 +394,27 @@ for _kind in (itertools.permutations, itertools.combinations, itertools.combinat
 # -- re: patterns and matches are constants -----------------------------------------------------------------------------------
 
 
+def pattern_parts(real: Any) -> Any:
+    """All that a pattern says."""
+    return real.pattern, real.flags
+
+
+def match_parts(real: Any) -> Any:
+    """All that a match says."""
+    return real.re, real.string, real.pos, real.endpos, real.regs, real.lastindex
+
+
+BY_VALUE.update((re.Pattern, re.Match))
+
+
 @model(re.Pattern, re.Match)
 class PatternModel(ConstantModel):
     """Compiled patterns and their matches."""
 
     __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        return by_parts(s, path, real, pattern_parts if type(real) is re.Pattern else match_parts)
 
     def getitem(self, s: Services, v: Value, key: Value) -> Value:
         return run(s, s.constant(v).__getitem__, s.constant(key))

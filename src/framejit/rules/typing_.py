@@ -14,15 +14,25 @@ from framejit.core.errors import Raised
 from framejit.core.path import Path
 from framejit.core.services import Pending, Services
 from framejit.core.value import Const, Pack, Ref, Value, bool_const
+from framejit.objects.by_parts import by_parts
 from framejit.objects.members import trusted
 from framejit.objects.model import model
 from framejit.objects.object_ import ObjectModel
+from framejit.objects.sameness import BY_VALUE
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, Handler
 
 FINAL: type = typing._Final
 ALIASES = (types.GenericAlias, types.UnionType)
 CHANGING = (typing.ForwardRef,)  # they remember what they were found to refer to
+
+
+def alias_parts(real: Any) -> Any:
+    """What an alias of a class, or a union, is made of."""
+    return real.__args__ if type(real) is types.UnionType else (real.__origin__, real.__args__, real.__unpacked__)
+
+
+BY_VALUE.update(ALIASES)
 
 
 @model(FINAL, *ALIASES)
@@ -34,6 +44,8 @@ class TypingModel(ObjectModel):
     def realize(self, s: Services, path: Path, real: Any) -> Value:
         if issubclass(type(real), CHANGING):
             return super().realize(s, path, real)
+        if type(real) in ALIASES:
+            return by_parts(s, path, real, alias_parts)
         s.guard(path, "IS", real)
         return Const(real, path)
 
