@@ -9,6 +9,8 @@ from typing import Any
 
 from framejit.core.path import Path
 
+ANYWHERE = -1  # in the place of a pc
+
 
 class Seen:
     """What is known of the numbers and objects that one code object found at its paths, by (pc, path text)."""
@@ -16,7 +18,7 @@ class Seen:
     __slots__ = ("values", "objects", "changing", "static")
 
     def __init__(self) -> None:
-        self.values: dict[tuple[int, str], int | float] = {}
+        self.values: dict[tuple[int, str], Any] = {}
         self.objects: dict[tuple[int, str], tuple[Any, Callable[[], Any] | None]] = {}
         self.changing: set[tuple[int, str]] = set()
         self.static: set[tuple[int, str]] = set()
@@ -34,14 +36,25 @@ def seen(code: CodeType) -> Seen:
     return found[1]
 
 
-def should_be_dynamic(code: CodeType, pc: int, path: Path, value: int | float) -> bool:
-    """Whether the number at this path differs from one that an earlier capture at this place met; remembers it."""
+def should_be_dynamic(code: CodeType, pc: int, path: Path, value: Any) -> bool:
+    """Whether the number (or other constant) at this path differs from one that an earlier capture at this place met; remembers it."""
     record, key = seen(code), (pc, str(path))
     if key in record.static:
         return False
     if key in record.changing:
         return True
     if record.values.setdefault(key, value) == value:
+        return False
+    record.changing.add(key)
+    return True
+
+
+def has_changed(code: CodeType, pc: int, path: Path, content: Any) -> bool:
+    """Whether the content at this path was seen to differ between captures at one place; it is then no constant anywhere in the code."""
+    record, key = seen(code), (ANYWHERE, str(path))
+    if key in record.changing:
+        return True
+    if not should_be_dynamic(code, pc, path, content):
         return False
     record.changing.add(key)
     return True

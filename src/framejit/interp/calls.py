@@ -16,13 +16,13 @@ from framejit.core.path import CLOSURE, FUNC_FIELD, ITEM
 from framejit.core.services import Pending
 from framejit.core.value import NONE, NULL, Const, Node, Pack, Ref, Value
 from framejit.interp.frame import Frame
-from framejit.objects import exception, function, generator, type_
+from framejit.objects import constants, exception, function, generator, type_
 from framejit.objects.dict_ import realize_dict
 from framejit.objects.exact import type_name
 from framejit.objects.model import model_of
 from framejit.reasons import R
 from framejit.rules import torch_ops
-from framejit.rules.registry import HANDLERS, PURE
+from framejit.rules.registry import HANDLERS, PURE, READERS
 
 if TYPE_CHECKING:
     from framejit.interp.machine import Interpreter
@@ -137,11 +137,12 @@ def _unbound(obj: Any) -> tuple[Any, Value] | None:
 
 def fold(interp: Interpreter, obj: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Call a pure function on constants; what it raises is raised in the captured program."""
-    if not all(interp.is_constant(arg) for arg in (*args, *kwargs.values())):
+    reads = obj in READERS
+    if not reads and not all(interp.is_constant(arg) for arg in (*args, *kwargs.values())):
         interp.unsupported(R.OPAQUE_CALL, obj, "an argument is not a constant")
     if type(obj) is types.BuiltinMethodType and interp.trace.classes and _is_stand_in(interp, obj.__self__):
         interp.unsupported(R.OPAQUE_CALL, obj, "a method of a class that the captured code defines")
-    values = [interp.constant(arg) for arg in args]
+    values = [constants.content(interp, arg) if reads else interp.constant(arg) for arg in args]
     names = {name: interp.constant(arg) for name, arg in kwargs.items()}
     try:
         result = obj(*values, **names)

@@ -442,6 +442,10 @@ class Interpreter:
         """Whether the object found at `path` is another one each time, of one kind."""
         return dynamic.is_another(self.start.code, self.start.pc, path, real, kind)
 
+    def has_changed(self, path: Path, content: Any) -> bool:
+        """Whether the constants found at `path` are others than an earlier capture at this place met."""
+        return dynamic.has_changed(self.start.code, self.start.pc, path, content)
+
     def dynamic_length(self, path: Path, real_length: int) -> Value | None:
         """The length at `path` as a number if it changed between captures, else None."""
         if self.is_dynamic(path, real_length):

@@ -15,6 +15,8 @@ from framejit.reasons import R
 # Types whose objects are known by a private copy (replica.py), and what copies one; of such an object: its copy.
 REPLICAS: dict[type, Callable[[Any], Any]] = {}
 REPLICA = ("replica",)
+# Per type with a buffer: what stands for such an object of the capture in functions that read it and do not keep it.
+CONTENTS: dict[type, Callable[[Services, Ref], Any]] = {}
 AGGREGATES = (tuple, frozenset)
 HEAP_TYPE = 1 << 9
 
@@ -41,6 +43,13 @@ def constant(s: Services, value: Value) -> Any:
             plain = value.cls.__flags__ & HEAP_TYPE  # other types, such as torch.Size, check their items
             return tuple.__new__(value.cls, items) if plain else value.cls(items)
     return s.unsupported(R.OPAQUE_OPERATION, value, "a constant is needed here")
+
+
+def content(s: Services, value: Value) -> Any:
+    """As `constant`, for functions that read buffers and do not keep them."""
+    v = s.force(value)
+    read = CONTENTS.get(v.cls) if isinstance(v, Ref) else None
+    return constant(s, v) if read is None else read(s, v)  # type: ignore[arg-type]
 
 
 def foresee(s: Services, number: Number) -> None:

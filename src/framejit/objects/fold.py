@@ -11,6 +11,7 @@ from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import Const, Pack, Ref, Value
 from framejit.objects.by_parts import by_parts
+from framejit.objects.constants import content
 from framejit.objects.exact import ExactModel
 from framejit.reasons import R
 
@@ -183,8 +184,8 @@ def unwrap(s: Services, v: Value) -> Value:
 
 
 def constant(s: Services, v: Value) -> Any:
-    """The Python object a value certainly is, subclasses of plain types reduced to these."""
-    return s.constant(unwrap(s, v))
+    """The Python object a value certainly is, subclasses of plain types reduced to these; the content of a buffer."""
+    return content(s, unwrap(s, v))
 
 
 def snapshot(s: Services, v: Value) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from _string import formatter_field_name_split, formatter_parser  # type: ignore[import-not-found]
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any
 from framejit.core.services import Services
 from framejit.core.value import Const, Pack, Ref, Value
 from framejit.objects import dict_, fold, protocol, sequence
+from framejit.objects.constants import CONTENTS
 from framejit.objects.exact import type_name
 from framejit.objects.fold import ConstantModel, constant, run, snapshot, unwrap
 from framejit.objects.method import method
@@ -51,6 +53,8 @@ class StringModel(ConstantModel):
         if symbol.removesuffix("=") not in ("+", "*"):
             return None
         right = s.force(right)
+        if symbol[0] == "+" and issubclass(left.cls, bytes) and right.cls in CONTENTS:
+            return fold.run(s, operator.add, constant(s, left), constant(s, right))
         if symbol[0] == "+" and not issubclass(right.cls, str if issubclass(left.cls, str) else bytes):
             if issubclass(left.cls, str):
                 sequence.cannot_concatenate(s, "str", right)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import io
 import sys
 from types import MappingProxyType
 from typing import Any
@@ -28,6 +29,7 @@ from framejit.objects import (
     text,
     tuple_,
 )
+from framejit.objects.constants import CONTENTS, content
 from framejit.objects.exact import type_name
 from framejit.objects.fold import constant, fold, is_foldable, run, unwrap
 from framejit.objects.method import METHODS, binder
@@ -184,7 +186,8 @@ def print_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     given = {name: found for name, value in kwargs.items() if (found := s.force(value)).cls is not type(None)}
     file = given.get("file") or s.force(s.getattr(Const(sys), "stdout"))
     words = (given.get("sep", Const(" ")), given.get("end", Const("\n")))
-    if not set(given) <= PRINT_OPTIONS or not (isinstance(file, Ref) and file.virtual) or any(word.cls is not str for word in words):
+    known = isinstance(file, Ref) and (file.virtual or file.cls is io.StringIO)
+    if not known or not set(given) <= PRINT_OPTIONS or any(word.cls is not str for word in words):
         return s.unsupported(R.OUTPUT)
     for place, arg in enumerate(args):
         for piece in (words[0], s.str(arg)) if place else (s.str(arg),):
@@ -454,7 +457,7 @@ def ascii_(s: Services, v: Value) -> Value:
 def string_object(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) == 1 and not kwargs:
         return s.str(args[0])
-    return fold(s, str, args, kwargs)
+    return run(s, str, *[content(s, arg) for arg in args], **{name: content(s, arg) for name, arg in kwargs.items()})
 
 
 @handler(bytes)
@@ -472,6 +475,8 @@ def bytes_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
             except Raised as raised:
                 if not issubclass(s.exception_type(raised.value), TypeError):
                     raise
+        if v.cls in CONTENTS:
+            return run(s, bytes, content(s, v))
         if all(s.type_lookup(v.cls, name) is MISSING for name in ("__iter__", "__getitem__")):
             s.raise_error(TypeError, f"cannot convert '{type_name(v.cls)}' object to bytes")
         return run(s, bytes, [s.constant(item) for item in s.listed(args[0])])

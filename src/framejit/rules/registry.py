@@ -28,6 +28,9 @@ def handler(*callables: Any) -> Callable[[Handler], Handler]:
     return register
 
 
+READERS: set[Any] = set()  # of these, those that read buffers and do not keep them
+
+
 def pure(callables: Iterable[Any]) -> None:
     """Register callables whose result depends on their arguments only and which have no effect: folded on constants."""
     PURE.update(callables)

@@ -11,7 +11,7 @@ from framejit.core.value import Value
 from framejit.objects.fold import run
 from framejit.objects.replica import given
 from framejit.reasons import R
-from framejit.rules.registry import handler
+from framejit.rules.registry import READERS, handler
 
 
 def _method(name: str) -> None:
@@ -25,5 +25,6 @@ def _method(name: str) -> None:
         return run(s, function, s.constant(s.getattr(args[0], "format")), *(given(s, arg) for arg in args[1:]), **values)
 
 
+READERS.update((int.from_bytes, struct.unpack, struct.unpack_from))
 for _name in ("pack", "unpack", "unpack_from"):
     _method(_name)
