@@ -18,7 +18,7 @@ from framejit.core.services import Pending
 from framejit.core.value import NONE, NULL, Const, Lazy, Number, Pack, Ref, Value, bool_const
 from framejit.interp.frame import Frame
 from framejit.interp.machine import OPS, Interpreter
-from framejit.objects import deaths, function, list_, protocol, reach, set_
+from framejit.objects import deaths, function, later, list_, protocol, reach, set_
 from framejit.objects.dict_ import delete, lookup, store
 from framejit.objects.exact import type_name
 from framejit.reasons import R
@@ -485,7 +485,7 @@ def build_const_key_map(interp: Interpreter, frame: Frame, ins: Instr) -> None:
 
 @raw("BUILD_STRING")
 def build_string(interp: Interpreter, frame: Frame, ins: Instr) -> None:
-    _replace(frame, ins.value, Const("".join(interp.constant(piece) for piece in _take(frame, ins.value))))
+    _replace(frame, ins.value, later.join(interp, _take(frame, ins.value)))
 
 
 @raw("BUILD_SLICE")

@@ -11,6 +11,7 @@ from framejit.core.heap import MISSING, Heap
 from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Null, Pack, Ref, Value
+from framejit.objects import later
 from framejit.objects.dict_ import lookup
 from framejit.objects.exact import type_name
 from framejit.objects.model import Model, model
@@ -228,12 +229,12 @@ def text(s: Services, value: Ref, function: Any) -> Value:
     if function is str and issubclass(value.cls, BaseExceptionGroup):
         count = len(s.unpack(s.getattr(value, "exceptions")))
         return Const(f"{s.constant(s.getattr(value, 'message'))} ({count} sub-exception{'s' if count > 1 else ''})")
-    parts = [s.constant(s.repr(item)) for item in args]
-    if function is repr:
-        return Const(f"{value.cls.__name__}({', '.join(parts)})")
-    if len(parts) == 1:
+    if function is str and len(args) == 1:
         return s.repr(args[0]) if type_lookup(s, value.cls, "__str__") is KeyError.__str__ else s.str(args[0])
-    return Const(f"({', '.join(parts)})" if parts else "")
+    parts = later.with_commas([s.repr(item) for item in args])
+    if function is repr:
+        return later.written(s, f"{value.cls.__name__}(", *parts, ")")
+    return later.written(s, "(", *parts, ")") if parts else Const("")
 
 
 def raised_at(heap: Heap, raised: Ref) -> Any:

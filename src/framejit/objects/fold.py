@@ -10,6 +10,7 @@ from typing import Any
 from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import Const, Pack, Ref, Value
+from framejit.objects import later
 from framejit.objects.by_parts import by_parts
 from framejit.objects.constants import content
 from framejit.objects.exact import ExactModel
@@ -175,6 +176,8 @@ def unwrap(s: Services, v: Value) -> Value:
     v = s.force(v)
     if isinstance(v, Ref):
         found = s.heap.get(v, VALUE)
+        if found is None and later.is_text(s, v):
+            return s.unsupported(R.OPAQUE_OPERATION, v, "a text with an address in it")
         return v if found is None else found
     if isinstance(v, Const) and type(v.obj) not in FOLDABLE and not is_foreign(v.obj):
         for base, plain in PLAIN_VALUE.items():

@@ -8,12 +8,12 @@ from typing import Any
 
 from framejit.core.path import Path
 from framejit.core.services import Services
-from framejit.core.value import Const, Node, Number, Pack, Ref, Value, bool_const
+from framejit.core.value import Const, Node, Number, Ref, Value, bool_const
 from framejit.objects import fold, symnum
 from framejit.objects.exact import ExactModel
 from framejit.objects.fold import ConstantModel, unwrap
+from framejit.objects.later import ARGUMENTS, FUNCTION
 from framejit.objects.model import model
-from framejit.objects.rebuild import REBUILDERS
 from framejit.reasons import R
 
 NUMERIC = (int, float, complex)
@@ -80,17 +80,6 @@ def _operands(s: Services, left: Value, right: Value) -> tuple[Value, Value]:
     if complex not in (left.cls, right.cls):
         return left, right
     return s.wrap(s.constant(left)), s.wrap(s.constant(right))
-
-
-FUNCTION, ARGUMENTS = ("function",), ("arguments",)
-
-
-def later(s: Services, function: Any, *args: Value) -> Ref:
-    """The int that a C function will give behind the graph, such as the id of an object born in the capture."""
-    return s.heap.new(int, {FUNCTION: Const(function), ARGUMENTS: Pack(tuple, args)})
-
-
-REBUILDERS[int] = lambda get: (get("function").obj, list(get("arguments").items))
 
 
 class Identity:

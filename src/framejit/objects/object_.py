@@ -18,6 +18,7 @@ from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, Const, Node, Number, Pack, Ref, Value, bool_const
 from framejit.objects.dict_ import delete, lookup, realize_dict, store
 from framejit.objects.exact import defines, type_name
+from framejit.objects.later import default_repr
 from framejit.objects.model import Model, model, model_of
 from framejit.reasons import R
 
@@ -699,7 +700,7 @@ def text(s: Services, value: Value, function: Callable[[Any], str]) -> Value:
     if function is repr or found is object.__str__:
         found = type_lookup(s, value.cls, "__repr__")
     if found is object.__repr__:
-        return s.unsupported(R.OPAQUE_OPERATION, value, function.__name__)
+        return default_repr(s, value)
     return s.call(Const(found), [value])
 
 

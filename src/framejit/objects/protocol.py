@@ -14,7 +14,7 @@ from framejit.core.heap import MISSING
 from framejit.core.path import DICT_ITEM
 from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Node, Number, Pack, Ref, Value, bool_const
-from framejit.objects import object_
+from framejit.objects import later, object_
 from framejit.objects.dict_ import full, hash_key, key_in, store
 from framejit.objects.exact import defines, type_name
 from framejit.objects.fold import run, unwrap
@@ -600,6 +600,8 @@ def _text(s: Services, value: Value, name: str, function: Any) -> Value:
         if not issubclass(answer.cls, str):
             type_error(s, f"{name} returned non-string (type {_name(answer)})")
         return answer
+    if value.cls is str and function is str:
+        return value
     if name == "__str__" and has_slot(s, value, "__repr__") and s.type_lookup(value.cls, "__str__") is object.__str__:
         return s.repr(value)
     if s.is_constant(value) and not (isinstance(value, Const) and type(value.obj).__repr__ is object.__repr__):
@@ -634,6 +636,8 @@ def format_(s: Services, value: Value, conversion: str, spec: Value | None) -> V
     if slot is not None:
         return s.call(slot, [spec_value])
     text = s.constant(spec_value)
+    if later.is_text(s, value) and not text:
+        return value
     own = getattr(model_of(value.cls), "format", None)
     if own is not None:
         return own(s, value, text)

@@ -11,10 +11,10 @@ from framejit.core.lifetime import ending
 from framejit.core.path import CALLER_SLOT, HANDLED, SLOT, Path
 from framejit.core.services import Services
 from framejit.core.value import Const, Lazy, Pack, Ref, Value
-from framejit.objects import generator
+from framejit.objects import generator, later
 
 REFERENT = ("referent",)  # of a weak reference, which holds nothing
-ARTIFICIAL = frozenset({REFERENT, ("of exception",)})  # the second: the exception of a traceback; no references in CPython
+ARTIFICIAL = frozenset({REFERENT, ("of exception",), later.ARGUMENTS})  # the second: the exception of a traceback; no references in CPython
 KEEP = "keep what is dead"  # in the cache of the trace: values that no code asks for again live on, as in CPython
 CHECKS, MOST_CHECKS = "checks of who lives", 2_000_000
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from framejit.core.services import Services
 from framejit.core.value import Const, Pack, Ref, Value
-from framejit.objects import dict_, fold, protocol, sequence
+from framejit.objects import dict_, fold, later, protocol, sequence
 from framejit.objects.constants import CONTENTS
 from framejit.objects.exact import type_name
 from framejit.objects.fold import ConstantModel, constant, run, snapshot, unwrap
@@ -53,6 +53,8 @@ class StringModel(ConstantModel):
         if symbol.removesuffix("=") not in ("+", "*"):
             return None
         right = s.force(right)
+        if symbol[0] == "+" and left.cls is right.cls is str and (later.is_text(s, left) or later.is_text(s, right)):
+            return later.join(s, (left, right))
         if symbol[0] == "+" and issubclass(left.cls, bytes) and right.cls in CONTENTS:
             return fold.run(s, operator.add, constant(s, left), constant(s, right))
         if symbol[0] == "+" and not issubclass(right.cls, str if issubclass(left.cls, str) else bytes):
@@ -125,8 +127,10 @@ def bytes_join(s: Services, self: Value, iterable: Value) -> Value:
 
 
 def _join(s: Services, self: Value, iterable: Value) -> Value:
-    text = constant(s, self)
-    return run(s, text.join, [constant(s, item) for item in s.unpack(iterable)])
+    text, items = constant(s, self), [s.force(item) for item in s.unpack(iterable)]
+    if any(later.is_text(s, item) for item in items) and all(item.cls is str for item in items):
+        return later.join(s, [piece for item in items for piece in (Const(text), item)][1:])
+    return run(s, text.join, [constant(s, item) for item in items])
 
 
 @method(str.format, "*args **")

@@ -20,8 +20,8 @@ from framejit.objects import (
     dict_view,
     frame_,
     iterator,
+    later,
     list_,
-    number,
     sequence,
     set_,
     slice_,
@@ -103,7 +103,7 @@ def id_(s: Services, v: Value) -> Value:
     v = s.force(v)
     if isinstance(v, Const) and not (v.path is not None and is_foldable(v.obj)) and not _is_captured_class(s, v):
         return Const(id(v.obj))
-    return number.later(s, id, v)
+    return later.later(s, int, id, v)
 
 
 def _is_captured_class(s: Services, v: Value) -> bool:
@@ -114,7 +114,7 @@ def _is_captured_class(s: Services, v: Value) -> bool:
 @positional(1)
 def hash_(s: Services, v: Value) -> Value:
     v = s.force(v)
-    return number.later(s, hash, v) if _is_captured_class(s, v) else s.hash(v)
+    return later.later(s, int, hash, v) if _is_captured_class(s, v) else s.hash(v)
 
 
 @handler(len)
@@ -639,11 +639,17 @@ def show(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The repr of a container."""
     v = s.force(args[0])
     found = text.container_repr(s, v)
-    return s.unsupported(R.OPAQUE_OPERATION, v, "repr") if found is None else Const(found)
+    return s.unsupported(R.OPAQUE_OPERATION, v, "repr") if found is None else found
 
 
 for _kind in (list, tuple, dict, set, frozenset, deque_.deque, dict_.OrderedDict, dict_.defaultdict, *dict_view.VIEWS):
     if "__repr__" in vars(_kind):
         handler(vars(_kind)["__repr__"])(show)
+
+
+@takes(object.__repr__, "self /")
+def default_repr(s: Services, self: Value) -> Value:
+    return later.default_repr(s, s.force(self))
+
 
 __all__ = ["str_"]

@@ -27,7 +27,7 @@ from framejit.core.path import Path
 from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, Const, Node, Number, Pack, Value, bool_const
 from framejit.lib import pure as lib_pure
-from framejit.objects import callables, exception, itertools_, list_, number, slice_
+from framejit.objects import callables, exception, itertools_, later, list_, slice_
 from framejit.objects.by_parts import by_parts
 from framejit.objects.exact import type_name
 from framejit.objects.fold import FOLDABLE, ConstantModel, fold, run, snapshot, unwrap
@@ -490,7 +490,7 @@ def bound_method(s: Services, function: Value, instance: Value) -> Value:
 
 @takes(_thread.get_ident, "")
 def get_ident(s: Services) -> Value:
-    return number.later(s, _thread.get_ident)
+    return later.later(s, int, _thread.get_ident)
 
 
 @takes(sys.exc_info, "")

@@ -10,7 +10,7 @@ from framejit.core.errors import Raised
 from framejit.core.services import Services
 from framejit.core.value import NONE, TRUE, Const, Ref, Value
 from framejit.lib import warnings_ as lib
-from framejit.objects import number
+from framejit.objects import later
 from framejit.reasons import R
 from framejit.rules.registry import handler, pure
 
@@ -30,7 +30,7 @@ def filters_mutated(s: Services, args: list[Value], kwargs: dict[str, Value]) ->
     s.heap.set(ref, ("call", FILTERS_MUTATED), TRUE)
     known = s.trace.cache.get(VERSION)
     if known is not None:
-        s.heap.set(known, number.FUNCTION, Const(lib.version))  # an older one
+        s.heap.set(known, later.FUNCTION, Const(lib.version))  # an older one
         s.trace.trail.put(s.trace.cache, VERSION, None)
     return NONE
 
@@ -56,6 +56,6 @@ def version(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Known when the region ends: the filters have changed once more then."""
     found = s.trace.cache.get(VERSION)
     if found is None:
-        found = number.later(s, lib.next_version)
+        found = later.later(s, int, lib.next_version)
         s.trace.trail.put(s.trace.cache, VERSION, found)
     return found
