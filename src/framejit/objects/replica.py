@@ -65,6 +65,7 @@ REPLICAS.update({
     bytearray: copied, array.array: copied, io.StringIO: copied_buffer, io.BytesIO: copied_buffer, struct.Struct: copied_struct,
 })  # fmt: skip
 
+
 def said(real: Any) -> Any:
     """All that can be asked of a bytearray, an array or a buffer, as constants."""
     kind = type(real)
@@ -104,7 +105,6 @@ def assign(real: Any, state: Any) -> None:
 
 
 WRITERS[REPLICA] = lambda state: (assign, [Const(state)])
-
 
 # What only adds to an object: what it returns or raises does not hang on what is there.
 ADDING = (io.StringIO.write, io.BytesIO.write, bytearray.append, bytearray.extend)
