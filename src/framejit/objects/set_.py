@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
+from types import FunctionType
 from typing import Any
 
 from framejit.core.heap import Heap
@@ -89,7 +90,8 @@ class SetModel(ExactModel):
     def realize(self, s: Services, path: Path, real: Any) -> Value:
         kind = type(real)
         plain = set.__iter__ if issubclass(kind, set) else frozenset.__iter__
-        if not all(map(trusted, plain(real))):
+        functions = any(type(item) is FunctionType for item in plain(real))
+        if not all(map(trusted, plain(real))) or (functions and s.is_another(path, real, FunctionType)):  # type: ignore[attr-defined]
             s.unsupported(R.UNKNOWN_TYPE, real, "a set of objects")
         if kind is frozenset:
             s.guard(path, "EQ", real)
