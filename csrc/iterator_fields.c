@@ -18,6 +18,7 @@ static Layout layouts[] = {
     {"itertools", "zip_longest", "xnSxO", 1, NULL},
     {"itertools", "groupby", "OOOOOp", 1, NULL},
     {"itertools", "_grouper", "OO", 0, NULL},
+    {"builtins", "reversed", "nO", 1, NULL},
     {"_collections", "_deque_iterator", "xnOnn", 0, NULL},
     {"_collections", "_deque_reverse_iterator", "xnOnn", 0, NULL},
     {"_collections", "deque", "nxxnnn", 0, NULL}, /* the first is the size of the head */
@@ -35,7 +36,7 @@ static char *aligned(char *place, char kind) {
 
 static Layout *layout_of(PyObject *object, int write, const char *caller) {
     for (int i = 0; i < LAYOUTS; i++)
-        if (layouts[i].type == Py_TYPE(object) && layouts[i].writable >= write) return &layouts[i];
+        if (PyObject_TypeCheck(object, layouts[i].type) && layouts[i].writable >= write) return &layouts[i];
     PyErr_Format(PyExc_TypeError, "%s() takes no %.100s", caller, Py_TYPE(object)->tp_name);
     return NULL;
 }

@@ -19,6 +19,7 @@ from framejit.interp.frame import Frame
 from framejit.objects import constants, exception, function, generator, type_
 from framejit.objects.dict_ import realize_dict
 from framejit.objects.exact import type_name
+from framejit.objects.fold import is_inert
 from framejit.objects.model import model_of
 from framejit.reasons import R
 from framejit.rules import torch_ops
@@ -144,6 +145,8 @@ def fold(interp: Interpreter, obj: Any, args: list[Value], kwargs: dict[str, Val
         interp.unsupported(R.OPAQUE_CALL, obj, "a method of a class that the captured code defines")
     values = [constants.content(interp, arg) if reads else interp.constant(arg) for arg in args]
     names = {name: interp.constant(arg) for name, arg in kwargs.items()}
+    if not all(map(is_inert, (*values, *names.values()))):
+        interp.unsupported(R.OPAQUE_CALL, obj, "an argument with special methods of its own")
     try:
         result = obj(*values, **names)
     except Exception as error:  # noqa: BLE001 - whatever the function raises, the program raises

@@ -15,7 +15,7 @@ from framejit.core.errors import Retrace
 from framejit.core.heap import MISSING
 from framejit.core.program import EMPTY
 from framejit.core.value import NONE, Const, Ref
-from framejit.lower.materialize import DICT_FIELD, FILLERS, ITEMS, Materializer, builder
+from framejit.lower.materialize import DICT_FIELD, FILLERS, ITEMS, UNMADE, Materializer, builder
 from framejit.objects import async_generator, callables, exception, frame_, function, generator, proxy, weak
 from framejit.rules import caches, context
 
@@ -182,19 +182,12 @@ def _fill_exception(m: Materializer, ref: Ref, register: int) -> None:
             m.add("STORE_ATTR", register, m.packer.const(field[0]), m.value(value))
 
 
-@builder(types.TracebackType)
-def _traceback(m: Materializer, ref: Ref) -> int:
-    raise Retrace(("break", m.heap.get(ref, exception.STEP)))
+UNMADE.update({types.TracebackType: exception.STEP, contextvars.Token: context.STEP, types.FrameType: frame_.STEP})
 
 
-@builder(contextvars.Token)
-def _token(m: Materializer, ref: Ref) -> int:
-    raise Retrace(("break", m.heap.get(ref, context.STEP)))
-
-
-@builder(types.FrameType)
-def _frame(m: Materializer, ref: Ref) -> int:
-    raise Retrace(("break", m.heap.get(ref, frame_.STEP)))
+@builder(*UNMADE)
+def _unmade(m: Materializer, ref: Ref) -> int:
+    raise Retrace(("break", m.heap.get(ref, UNMADE[ref.cls])))
 
 
 @builder(types.AsyncGeneratorType, *async_generator.AWAITABLES)

@@ -36,6 +36,7 @@ MAXLEN = ("maxlen",)  # of a deque
 PRIVATE: set[Any] = {VALUE, STATE, MAXLEN}  # fields that only the capture knows
 Builder = Callable[["Materializer", Any], int]
 BUILDERS: dict[type, Builder] = {}
+UNMADE: dict[type, Any] = {}  # types whose objects cannot be made -> the field that holds the step at which to break instead
 FILLERS: dict[type, Callable[[Materializer, Ref, int], None]] = {}  # what is written to objects of these types once they are there
 
 
@@ -430,6 +431,7 @@ class Materializer:
         containers = [value for value, _ in holders if value.cls in CONTAINERS and value not in namespaces]
         if not containers and not bare:
             steps = [self.trace.classes[value.real].step for value, _ in holders if value.cls is type]
+            steps += [self.heap.get(value, UNMADE[value.cls]) for value, _ in holders if value.cls in UNMADE]
             if steps:
                 raise Retrace(("break", max(steps)))
             raise NotImplementedError(f"a cycle of {', '.join(value.cls.__qualname__ for value in cycle)}")

@@ -46,6 +46,8 @@ def _set(m: Materializer, ref: Ref) -> int:
 def _frozenset(m: Materializer, pack: Pack) -> int:
     members = m.trace.cache.get((FROZEN, pack))
     if members is None or not members.stable:
+        for name, (key, _) in () if members is None else members.items():
+            m.key(name, key)
         made = m.tuple_of(pack.items)
     elif pack.cls is frozenset:
         return _operand(m, members)

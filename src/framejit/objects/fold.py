@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from types import NotImplementedType
+from types import MethodDescriptorType, NotImplementedType, WrapperDescriptorType
 from typing import Any
 
 from framejit.core.path import Path
@@ -38,6 +38,35 @@ def is_foldable(obj: Any) -> bool:
     return kind in FOLDABLE or (kind in (tuple, frozenset) and all(map(is_foldable, obj)))
 
 
+# Special methods by which C functions ask their arguments for plain values.
+CONVERSIONS = (
+    "__index__", "__int__", "__float__", "__complex__", "__trunc__", "__bytes__", "__bool__", "__len__", "__iter__", "__getitem__",
+    "__fspath__",
+)  # fmt: skip
+WRITTEN = (*CONVERSIONS, "__str__", "__repr__", "__format__")
+COMPARED = ("__lt__", "__gt__", "__le__", "__ge__", "__eq__", "__ne__", "__hash__")
+
+
+def is_inert(obj: Any, names: Sequence[str] = CONVERSIONS) -> bool:
+    """Whether C functions that ask an object by these special methods run no Python code."""
+    kind = type(obj)
+    if kind in (tuple, frozenset, slice):
+        return all(is_inert(item, names) for item in ((obj.start, obj.stop, obj.step) if kind is slice else obj))
+    return not kind.__flags__ & HEAP_TYPE or not any(_in_python(kind, name) for name in names)
+
+
+def is_plain(s: Services, v: Value, names: Sequence[str]) -> bool:
+    """Whether the value is a constant, and an inert one."""
+    return s.is_constant(v) and is_inert(s.constant(v), names)
+
+
+def _in_python(kind: type, name: str) -> bool:
+    found = next((vars(cls)[name] for cls in kind.__mro__ if name in vars(cls)), None)
+    if found is None or isinstance(found, (WrapperDescriptorType, MethodDescriptorType)):
+        return False
+    return getattr(found, "__module__", None) != "enum"  # enum's own functions see nothing but constants
+
+
 FOREIGN: list[Callable[[Any], bool]] = []  # which objects of other types written in C are immutable, with operators that run no user code
 
 
@@ -67,7 +96,11 @@ def run(s: Services, function: Callable[..., Any], *args: Any, **kwargs: Any) ->
 def fold(s: Services, function: Callable[..., Any], args: Sequence[Value], kwargs: dict[str, Value] | None = None) -> Value:
     """Call a pure function on constants."""
     real_args = [s.constant(arg) for arg in args]
-    return run(s, function, *real_args, **{name: s.constant(arg) for name, arg in (kwargs or {}).items()})
+    named = {name: s.constant(arg) for name, arg in (kwargs or {}).items()}
+    for obj in (*real_args, *named.values()):
+        if not is_inert(obj):
+            s.unsupported(R.OPAQUE_CALL, function, "an argument with special methods of its own")
+    return run(s, function, *real_args, **named)
 
 
 def binary(s: Services, symbol: str, left: Value, right: Value) -> Value | None:
@@ -199,4 +232,7 @@ def snapshot(s: Services, v: Value) -> Any:
         return v.cls([snapshot(s, item) for item in items])
     if isinstance(v, Pack) and v.cls is tuple:
         return tuple(snapshot(s, item) for item in v.items)
-    return s.constant(v)
+    found = s.constant(v)
+    if not is_inert(found, (*CONVERSIONS, *COMPARED)):
+        s.unsupported(R.OPAQUE_OPERATION, v, "special methods of its own")
+    return found

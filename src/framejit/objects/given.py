@@ -18,6 +18,7 @@ from framejit.core.path import CALLED, ITEM, Called, Path
 from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, Const, Number, Pack, Ref, Value
 from framejit.objects import dict_, iterator, set_
+from framejit.objects.members import each
 from framejit.objects.rebuild import ADVANCERS, Field
 from framejit.reasons import R
 
@@ -280,7 +281,7 @@ def _set_parts(real: Any) -> tuple[Any, ...] | None:
     source = next(iter(gc.get_referents(real)), None)
     if not isinstance(source, (set, frozenset)):
         return None, 0
-    left, entries = _left(real), list(source)
+    left, entries = _left(real), list(each(source))
     if left is None or not _same_items(left, entries[len(entries) - len(left) :], False):
         return None
     return source, len(entries) - len(left)
@@ -340,7 +341,7 @@ given(filter, arguments)(function_and_source)
 def _deque_parts(real: Any) -> tuple[Any, ...] | None:
     """The deque and how many items were taken; None where it has changed since."""
     _, _, source, state, left = _C.iterator_fields(real)
-    return (source, len(source) - left) if state == _C.iterator_fields(source)[-1] else None
+    return (source, deque.__len__(source) - left) if state == _C.iterator_fields(source)[-1] else None
 
 
 def _steps_on(before: Field, now: Field) -> tuple[Any, list[Value]] | None:

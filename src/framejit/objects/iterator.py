@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
 
+from framejit import _C
 from framejit.core.errors import Raised
 from framejit.core.heap import MISSING, Heap
 from framejit.core.path import BINARY, CALLED, ITEM, LEN, Called, Path
@@ -19,10 +20,10 @@ from framejit.core.services import Services
 from framejit.core.value import NONE, TRUE, Const, Number, Pack, Ref, Value
 from framejit.objects import dict_, list_, reach, set_, tuple_
 from framejit.objects.dict_ import BACKWARD, FORWARD, OrderedIterator
-from framejit.objects.exact import ExactModel
+from framejit.objects.exact import HEAP_TYPE, ExactModel
 from framejit.objects.fold import constant
 from framejit.objects.model import model
-from framejit.objects.protocol import next_or_none
+from framejit.objects.protocol import HINTED, next_or_none
 from framejit.objects.rebuild import OUT_OF_STEP, REBUILDERS, Field, Rebuild
 from framejit.reasons import R
 
@@ -30,6 +31,7 @@ Advance = Callable[[Services, Ref], "Value | None"]
 
 ROWS: dict[type, Advance] = {}
 OPENED = ("opened",)  # of an iterator that was there before the region: its other fields are known
+BUILT_IN = (list, tuple, str, bytes, bytearray, range, set, frozenset, dict, deque)
 OPENERS: list[Callable[[Services, Ref], None]] = []  # what reads such a one
 
 
@@ -97,17 +99,52 @@ def number(s: Services, ref: Ref, name: str) -> int:
 # -- over sequences ---------------------------------------------------------------------------------------------------
 
 
+def own(real: Any, name: str) -> Any:
+    """What the built-in type of a container has under a name, called; the methods of subclasses are the program's."""
+    return getattr(next((cls for cls in type(real).__mro__ if cls in BUILT_IN), type(real)), name)(real)
+
+
+def _forward(real: Any) -> Any:
+    return own(real, "__iter__") if isinstance(real, BUILT_IN) else iter(real)
+
+
+def _backward(real: Any) -> Any:
+    return own(real, "__reversed__") if isinstance(real, (list, deque)) else reversed(real)
+
+
+class _Itself:
+    """Hands an iterator on to C code, which so does not ask the program's own `__iter__` again."""
+
+    __slots__ = ("iterator",)
+
+    def __init__(self, iterator: Any):
+        self.iterator = iterator
+
+    def __iter__(self) -> Any:
+        return self.iterator
+
+
+def itself(source: Any) -> Any:
+    """An iterator in a form that C code may make an iterator of."""
+    return _Itself(source) if type(source).__flags__ & HEAP_TYPE else source
+
+
 def at(real: Any, index: int) -> Any:
     """An iterator of `real` that stands at `index`."""
-    found = iter(real)
+    found = _forward(real)
     found.__setstate__(index)
     return found
 
 
 def reversed_at(real: Any, index: int) -> Any:
-    """A reversed iterator of `real` whose next item is at `index`."""
-    found = reversed(real)
-    found.__setstate__(index)
+    """A reversed iterator of a list, or of a sequence by its protocol, whose next item is at `index`."""
+    if isinstance(real, list):
+        found: Any = _backward(real)
+        found.__setstate__(index)
+        return found
+    found = reversed(())
+    if index >= 0:
+        _C.set_iterator_fields(found, (index, real))
     return found
 
 
@@ -227,6 +264,7 @@ class _Sequence:
 
 
 SequenceIterator = type(iter(_Sequence()))
+HINTED.update({SequenceIterator, reversed})
 
 
 @iterator(SequenceIterator, lambda get: (at, [get("sequence"), get("index")]))
@@ -293,22 +331,19 @@ def _until(s: Services, ref: Ref) -> Value | None:
 
 
 def advanced(real: Any, steps: int) -> Any:
-    """The iterator after some steps."""
-    found = iter(real)
+    """An iterator of `real` after some steps."""
+    found = _forward(real)
     for _ in range(steps):
         next(found)
     return found
 
 
-_VIEWS = {"keys": lambda real: real.keys(), "values": lambda real: real.values(), "items": lambda real: real.items()}
-
-
 def _dict_iterator(real: Any, what: str, steps: int) -> Any:
-    return advanced(_VIEWS[what](real), steps)
+    return advanced(getattr(dict, what)(real), steps)
 
 
 def _dict_reversed(real: Any, what: str, steps: int) -> Any:
-    return advanced(reversed(_VIEWS[what](real)), steps)
+    return advanced(reversed(getattr(dict, what)(real)), steps)
 
 
 def _check_size(s: Services, ref: Ref, present: Any, before: Any, text: str) -> None:
@@ -495,7 +530,7 @@ def _deque_advance(backwards: bool) -> Advance:
 
 
 def _reversed_advanced(real: Any, steps: int) -> Any:
-    return advanced(reversed(real), steps)
+    return advanced(_backward(real), steps)
 
 
 _DEQUE: deque[Any] = deque()
@@ -512,7 +547,12 @@ OUT_OF_STEP.update({DequeIterator: _is_deque_out_of_step, DequeReverseIterator: 
 # -- enumerate, zip, map, filter ----------------------------------------------------------------------------------------
 
 
-@iterator(enumerate, lambda get: (enumerate, [get("source"), get("index")]))
+def make_enumerate(source: Any, index: int) -> Any:
+    """An enumerate whose next index is this."""
+    return enumerate(itself(source), index)
+
+
+@iterator(enumerate, lambda get: (make_enumerate, [get("source"), get("index")]))
 def _enumerate(s: Services, ref: Ref) -> Value | None:
     item = next_or_none(s, field(s, ref, "source"))
     if item is None:
@@ -522,11 +562,12 @@ def _enumerate(s: Services, ref: Ref) -> Value | None:
     return Pack(tuple, (place, item))
 
 
-def _strict_zip(*sources: Any) -> Any:
-    return zip(*sources, strict=True)
+def make_zip(strict: bool, *sources: Any) -> Any:
+    """A zip of iterators."""
+    return zip(*(itself(source) for source in sources), strict=strict)
 
 
-@iterator(zip, lambda get: (_strict_zip if get("strict").obj else zip, list(get("sources").items)))
+@iterator(zip, lambda get: (make_zip, [get("strict"), *get("sources").items]))
 def _zip(s: Services, ref: Ref) -> Value | None:
     sources = field(s, ref, "sources").items
     strict = field(s, ref, "strict").obj
@@ -551,7 +592,12 @@ def _check_strict(s: Services, sources: tuple[Value, ...], place: int) -> None:
             s.raise_error(ValueError, f"zip() argument {later + 1} is longer than {many}")
 
 
-@iterator(map, lambda get: (map, [get("function"), *get("sources").items]))
+def make_map(function: Any, *sources: Any) -> Any:
+    """A map over iterators."""
+    return map(function, *(itself(source) for source in sources))
+
+
+@iterator(map, lambda get: (make_map, [get("function"), *get("sources").items]))
 def _map(s: Services, ref: Ref) -> Value | None:
     items: list[Value] = []
     for source in field(s, ref, "sources").items:
@@ -562,7 +608,12 @@ def _map(s: Services, ref: Ref) -> Value | None:
     return s.call(field(s, ref, "function"), items)
 
 
-@iterator(filter, lambda get: (filter, [get("function"), get("source")]))
+def make_filter(function: Any, source: Any) -> Any:
+    """A filter over an iterator."""
+    return filter(function, itself(source))
+
+
+@iterator(filter, lambda get: (make_filter, [get("function"), get("source")]))
 def _filter(s: Services, ref: Ref) -> Value | None:
     function, source = field(s, ref, "function"), field(s, ref, "source")
     plain = s.force(function)

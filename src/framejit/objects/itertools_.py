@@ -11,7 +11,7 @@ from framejit import _C
 from framejit.core.errors import Raised
 from framejit.core.services import Services
 from framejit.core.value import NONE, TRUE, Const, Number, Pack, Ref, Value
-from framejit.objects.iterator import advanced, field, iterator, number, put
+from framejit.objects.iterator import advanced, field, iterator, itself, number, put
 from framejit.objects.protocol import next_or_none
 from framejit.objects.rebuild import Field
 from framejit.objects.sameness import same_or_equal
@@ -64,14 +64,24 @@ def _repeat(s: Services, ref: Ref) -> Value | None:
 
 def make_chain(active: Any, outer: Any) -> Any:
     """A chain in the midst of `active`, with `outer` to come."""
-    return itertools.chain(active, itertools.chain.from_iterable(outer))
+    return itertools.chain(itself(active), rest_of_chain(outer))
+
+
+def active_chain(active: Any) -> Any:
+    """A chain in the midst of `active`, its last part."""
+    return itertools.chain(itself(active))
+
+
+def rest_of_chain(outer: Any) -> Any:
+    """A chain of what is to come."""
+    return itertools.chain.from_iterable(itself(outer))
 
 
 def _chain_rebuild(get: Field) -> tuple[Any, list[Value]]:
     active, outer = get("active"), get("outer")
     if outer is NONE:
-        return itertools.chain, [] if active is NONE else [active]
-    return (itertools.chain.from_iterable, [outer]) if active is NONE else (make_chain, [active, outer])
+        return (itertools.chain, []) if active is NONE else (active_chain, [active])
+    return (rest_of_chain, [outer]) if active is NONE else (make_chain, [active, outer])
 
 
 @iterator(itertools.chain, _chain_rebuild)
@@ -133,7 +143,7 @@ def _cycle(s: Services, ref: Ref) -> Value | None:
 
 def make_islice(source: Any, start: int, stop: int | None, step: int) -> Any:
     """An islice with these counts still to go."""
-    return itertools.islice(source, start, stop, step)
+    return itertools.islice(itself(source), start, stop, step)
 
 
 def _islice_rebuild(get: Field) -> tuple[Any, list[Value]]:
@@ -176,7 +186,7 @@ def set_accumulate(real: Any, total: tuple[Any, ...], initial: tuple[Any, ...]) 
 
 def make_accumulate(source: Any, function: Any, *fields: Any) -> Any:
     """An accumulate with these fields."""
-    found = itertools.accumulate(source, function)
+    found = itertools.accumulate(itself(source), function)
     set_accumulate(found, *fields)
     return found
 
@@ -205,7 +215,7 @@ def _accumulate(s: Services, ref: Ref) -> Value | None:
 
 def make_takewhile(function: Any, source: Any, stopped: bool) -> Any:
     """A takewhile that may have stopped."""
-    return itertools.takewhile(function, () if stopped else source)
+    return itertools.takewhile(function, () if stopped else itself(source))
 
 
 @iterator(itertools.takewhile, lambda get: (make_takewhile, [get("function"), get("source"), get("stopped")]))
@@ -223,7 +233,7 @@ def _takewhile(s: Services, ref: Ref) -> Value | None:
 
 def make_dropwhile(function: Any, source: Any, started: bool) -> Any:
     """A dropwhile that may have found its first item."""
-    found = itertools.dropwhile(function, source)
+    found = itertools.dropwhile(function, itself(source))
     if started:
         found.__setstate__(1)  # type: ignore[attr-defined]
     return found
@@ -241,7 +251,12 @@ def _dropwhile(s: Services, ref: Ref) -> Value | None:
     return None
 
 
-@iterator(itertools.filterfalse, lambda get: (itertools.filterfalse, [get("function"), get("source")]))
+def make_filterfalse(function: Any, source: Any) -> Any:
+    """A filterfalse over an iterator."""
+    return itertools.filterfalse(function, itself(source))
+
+
+@iterator(itertools.filterfalse, lambda get: (make_filterfalse, [get("function"), get("source")]))
 def _filterfalse(s: Services, ref: Ref) -> Value | None:
     function, source = s.force(field(s, ref, "function")), field(s, ref, "source")
     by_truth = isinstance(function, Const) and function.obj in (None, bool)
@@ -251,13 +266,23 @@ def _filterfalse(s: Services, ref: Ref) -> Value | None:
     return None
 
 
-@iterator(itertools.starmap, lambda get: (itertools.starmap, [get("function"), get("source")]))
+def make_starmap(function: Any, source: Any) -> Any:
+    """A starmap over an iterator."""
+    return itertools.starmap(function, itself(source))
+
+
+@iterator(itertools.starmap, lambda get: (make_starmap, [get("function"), get("source")]))
 def _starmap(s: Services, ref: Ref) -> Value | None:
     item = next_or_none(s, field(s, ref, "source"))
     return None if item is None else s.call(field(s, ref, "function"), s.unpack(item))
 
 
-@iterator(itertools.compress, lambda get: (itertools.compress, [get("source"), get("selectors")]))
+def make_compress(source: Any, selectors: Any) -> Any:
+    """A compress over two iterators."""
+    return itertools.compress(itself(source), itself(selectors))
+
+
+@iterator(itertools.compress, lambda get: (make_compress, [get("source"), get("selectors")]))
 def _compress(s: Services, ref: Ref) -> Value | None:
     while (item := next_or_none(s, field(s, ref, "source"))) is not None:
         chosen = next_or_none(s, field(s, ref, "selectors"))
@@ -316,7 +341,7 @@ def set_longest(real: Any, gone: tuple[bool, ...], ended: bool) -> None:
 
 def make_zip_longest(fill: Any, sources: tuple[Any, ...], *fields: Any) -> Any:
     """A zip_longest with these fields."""
-    found: Any = itertools.zip_longest(*(() if source is None else source for source in sources), fillvalue=fill)
+    found: Any = itertools.zip_longest(*(() if source is None else itself(source) for source in sources), fillvalue=fill)
     set_longest(found, *fields)
     return found
 
@@ -360,7 +385,7 @@ Tee: Any = type(itertools.tee(())[0])
 
 def make_tee(read: Any, source: Any) -> Any:
     """A tee iterator at the first item of what was read already."""
-    return itertools.tee(itertools.chain(read, source), 1)[0]
+    return itertools.tee(itertools.chain(read, itself(source)), 1)[0]
 
 
 def copied_tee(root: Any, index: int) -> Any:
@@ -456,7 +481,7 @@ def set_groupby(real: Any, group: tuple[Any, ...], key: tuple[Any, ...], value: 
 
 def make_groupby(source: Any, function: Any, *fields: Any) -> Any:
     """A groupby with these fields."""
-    found: Any = itertools.groupby(source, function)
+    found: Any = itertools.groupby(itself(source), function)
     set_groupby(found, *fields)
     return found
 

@@ -99,7 +99,7 @@ class Members(Entries):
 def frozen(s: Services, cls: type, entries: Members, path: Path | None = None) -> Pack:
     """A frozenset of these members, in the order in which the real one is iterated if that is known."""
     twin = twin_of(s, entries)
-    made = Pack(cls, tuple([entries[name][0] for name in (entries if twin is None else twin)]), path)
+    made = Pack(cls, tuple([entries[name][0] for name in (entries if twin is None else each(twin))]), path)
     s.trace.trail.put(s.trace.cache, (FROZEN, made), entries)
     return made
 
@@ -107,7 +107,12 @@ def frozen(s: Services, cls: type, entries: Members, path: Path | None = None) -
 def layout(real: Any) -> tuple[Any, ...]:
     """What can be seen of how a real set is laid out: the size of its table and the order of its members."""
     kind = set if issubclass(type(real), set) else frozenset
-    return (kind.__sizeof__(real), *kind.__iter__(real))
+    return (kind.__sizeof__(real), *each(real))
+
+
+def each(real: Any) -> Iterator[Any]:
+    """The members of a real set in its order; a subclass may have its own `__iter__`."""
+    return set.__iter__(real) if issubclass(type(real), set) else frozenset.__iter__(real)
 
 
 class SameSlots:

@@ -47,6 +47,8 @@ class NumberModel(ConstantModel):
             return None
         if isinstance(left, Ref) or isinstance(right, Ref):
             return s.unsupported(R.OPAQUE_OPERATION, left, "arithmetic on an identity")
+        if not _knows(*((right, left) if reflected else (left, right))):
+            return None
         left, right = _operands(s, left, right)
         if is_symbolic(left) or is_symbolic(right):
             return symnum.binary(s, symbol.removesuffix("="), left, right)
@@ -58,6 +60,8 @@ class NumberModel(ConstantModel):
             return None
         if isinstance(v, Ref) or isinstance(other, Ref):
             return _compare_later(s, symbol, v, other)
+        if not _knows(v, other):
+            return None
         v, other = _operands(s, v, other)
         if is_symbolic(v) or is_symbolic(other):
             return symnum.compare(s, symbol, v, other)
@@ -73,6 +77,15 @@ class NumberModel(ConstantModel):
     def unary(self, s: Services, symbol: str, v: Value) -> Value:
         v = unwrap(s, v)
         return symnum.unary(s, symbol, v) if is_symbolic(v) else super().unary(s, symbol, v)
+
+
+def _knows(asked: Value, other: Value) -> bool:
+    """Whether the type of the operand that is asked computes with the other: an int leaves floats to floats, these complex numbers."""
+    return not issubclass(asked.cls, int) and issubclass(other.cls, float) or issubclass(other.cls, (int, _base(asked)))
+
+
+def _base(number: Value) -> type:
+    return next(cls for cls in NUMERIC if issubclass(number.cls, cls))
 
 
 def _operands(s: Services, left: Value, right: Value) -> tuple[Value, Value]:

@@ -17,7 +17,7 @@ from framejit.core.value import FALSE, NONE, TRUE, Const, Node, Number, Pack, Re
 from framejit.objects import later, object_
 from framejit.objects.dict_ import full, hash_key, key_in, store
 from framejit.objects.exact import defines, type_name
-from framejit.objects.fold import run, unwrap
+from framejit.objects.fold import WRITTEN, is_plain, run, unwrap
 from framejit.objects.model import model_of
 from framejit.objects.object_ import (
     BINARY_NAMES,
@@ -238,7 +238,7 @@ def _compare(s: Services, symbol: str, value: Value, other: Value) -> Value | No
     if slot is not None:
         result = s.force(s.call(slot, [other]))
         return None if is_not_implemented(result) else result
-    if symbol == "!=" and has_slot(s, value, "__eq__"):  # object.__ne__ inverts __eq__
+    if symbol == "!=" and s.type_lookup(value.cls, "__ne__") is object.__ne__ and has_slot(s, value, "__eq__"):  # it inverts __eq__
         equal = _compare(s, "==", value, other)
         return None if equal is None else not_(s, equal)
     return model_of(value.cls).compare(s, symbol, value, other)
@@ -290,7 +290,8 @@ def truth(s: Services, value: Value) -> bool:
         if answer.cls is not bool:
             type_error(s, f"__bool__ should return bool, returned {_name(answer)}")
         return s.truth(answer)
-    known = model_of(value.cls).truth(s, value)
+    by_length = has_slot(s, value, "__len__") and s.type_lookup(value.cls, "__bool__") is MISSING
+    known = None if by_length else model_of(value.cls).truth(s, value)
     if known is not None:
         return known
     length = _length(s, value)
@@ -328,6 +329,8 @@ def _checked(s: Services, length: Value) -> Value:
 def index(s: Services, value: Value) -> Value:
     """operator.index()."""
     value = s.force(value)
+    if issubclass(value.cls, int):
+        value = unwrap(s, value)
     if isinstance(value, Const) and issubclass(type(value.obj), int):
         return Const(int.__index__(value.obj))
     if isinstance(value, (Number, Node)):
@@ -348,7 +351,7 @@ def contains(s: Services, container: Value, item: Value) -> Value:
         return bool_const(s.truth(s.call(slot, [item])))
     if value.cls.__flags__ & HEAP_TYPE and not isinstance(value, Node) and s.type_lookup(value.cls, "__contains__") is None:
         return type_error(s, f"'{_name(value)}' object is not a container")
-    if not has_slot(s, value, "__iter__"):
+    if not has_slot(s, value, "__iter__") or s.type_lookup(value.cls, "__contains__") is not MISSING:
         answer = model_of(value.cls).contains(s, value, item)
         if answer is not None:
             return answer
@@ -556,10 +559,13 @@ def each(s: Services, iterable: Value) -> Iterator[Value]:
     return iter(lambda: next_or_none(s, iterator), None)
 
 
+HINTED: set[type] = set()  # iterators of C that ask the program for the length of what they go through
+
+
 def listed(s: Services, iterable: Value) -> list[Value]:
     """The items as a list or tuple made of them collects them: `__len__` or `__length_hint__` is asked behind `__iter__`."""
     value = s.force(iterable)
-    if not value.cls.__flags__ & HEAP_TYPE:
+    if not value.cls.__flags__ & HEAP_TYPE and value.cls not in HINTED:
         return unpack(s, value)
     iterator = s.iter(value)
     length_hint(s, value)
@@ -570,10 +576,10 @@ def length_hint(s: Services, value: Value) -> None:
     """What CPython asks an object before it collects its items; only the effects of the answer are seen."""
     for name in ("__len__", "__length_hint__"):
         slot = user_slot(s, value, name)
-        if slot is None:
+        if slot is None and not (value.cls in HINTED and name == "__length_hint__"):
             continue
         try:
-            answer = s.force(s.call(slot))
+            answer = s.force(s.call(s.getattr(value, name) if slot is None else slot))
             if name == "__len__":
                 _checked(s, answer)
                 return
@@ -604,7 +610,8 @@ def _text(s: Services, value: Value, name: str, function: Any) -> Value:
         return value
     if name == "__str__" and has_slot(s, value, "__repr__") and s.type_lookup(value.cls, "__str__") is object.__str__:
         return s.repr(value)
-    if s.is_constant(value) and not (isinstance(value, Const) and type(value.obj).__repr__ is object.__repr__):
+    inert = not isinstance(value, Pack) or is_plain(s, value, WRITTEN)
+    if inert and s.is_constant(value) and not (isinstance(value, Const) and type(value.obj).__repr__ is object.__repr__):
         return run(s, function, s.constant(value))
     return object_.text(s, value, function)
 
@@ -623,7 +630,7 @@ def convert(s: Services, value: Value, conversion: str) -> Value:
         return s.str(value)
     if conversion == "r":
         return s.repr(value)
-    return Const(ascii(s.constant(value)))
+    return Const(s.constant(s.repr(value)).encode("ascii", "backslashreplace").decode("ascii"))
 
 
 def format_(s: Services, value: Value, conversion: str, spec: Value | None) -> Value:

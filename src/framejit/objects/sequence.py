@@ -8,7 +8,7 @@ from typing import Any
 from framejit.core.services import Services
 from framejit.core.value import FALSE, TRUE, Const, Value, bool_const
 from framejit.objects.exact import type_name
-from framejit.objects.fold import COMPARISONS
+from framejit.objects.fold import COMPARED, COMPARISONS, is_plain
 from framejit.objects.sameness import same_or_equal
 from framejit.objects.slice_ import index, real_slice
 
@@ -125,7 +125,7 @@ def sort(s: Services, items: Sequence[Value], order: list[int], key: Value | Non
     if key is not None and s.force(key).cls is type(None):
         key = None
     keys = list(items) if key is None else [s.call(key, [item]) for item in items]
-    if all(map(s.is_constant, keys)):
+    if all(is_plain(s, value, COMPARED) for value in keys):
         reals = [s.constant(value) for value in keys]
         try:
             order.sort(key=reals.__getitem__, reverse=reverse)

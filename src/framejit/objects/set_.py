@@ -13,7 +13,7 @@ from framejit.core.services import Services
 from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value, bool_const
 from framejit.objects.dict_ import hash_key, trusted
 from framejit.objects.exact import ExactModel
-from framejit.objects.members import FROZEN, Entries, Items, Members, frozen, layout, listed, twin_of
+from framejit.objects.members import FROZEN, Entries, Items, Members, each, frozen, layout, listed, twin_of
 from framejit.objects.method import method
 from framejit.objects.model import model
 from framejit.objects.object_ import guard_bare
@@ -43,7 +43,7 @@ def members(s: Services, v: Value) -> Members:
         entries = collect(s, v.items)
         return Members(entries, frozenset, (listed(entries),))
     real = s.constant(v)
-    return Members(collect(s, [s.wrap(item) for item in real]), None, real=real)
+    return Members(collect(s, [s.wrap(item) for item in each(real)]), None, real=real)
 
 
 def collect(s: Services, values: Iterable[Value]) -> Entries:
@@ -89,9 +89,8 @@ class SetModel(ExactModel):
 
     def realize(self, s: Services, path: Path, real: Any) -> Value:
         kind = type(real)
-        plain = set.__iter__ if issubclass(kind, set) else frozenset.__iter__
-        functions = any(type(item) is FunctionType for item in plain(real))
-        if not all(map(trusted, plain(real))) or (functions and s.is_another(path, real, FunctionType)):  # type: ignore[attr-defined]
+        functions = any(type(item) is FunctionType for item in each(real))
+        if not all(map(trusted, each(real))) or (functions and s.is_another(path, real, FunctionType)):  # type: ignore[attr-defined]
             s.unsupported(R.UNKNOWN_TYPE, real, "a set of objects")
         if kind is frozenset:
             s.guard(path, "EQ", real)
@@ -103,14 +102,14 @@ class SetModel(ExactModel):
         if issubclass(kind, frozenset):
             guard_bare(s, path, real)
             return self._frozen(s, path, real)
-        entries = Members({item: (Const(item), TRUE) for item in plain(real)}, None, real=real, path=path)
+        entries = Members({item: (Const(item), TRUE) for item in each(real)}, None, real=real, path=path)
         ref = Ref(kind, path, real)
         s.trace.remember(real, ref)
         s.heap.load(ref, ITEMS, entries)
         return ref
 
     def _frozen(self, s: Services, path: Path, real: Any) -> Value:
-        entries: Entries = {item: (Const(item), TRUE) for item in frozenset.__iter__(real)}
+        entries: Entries = {item: (Const(item), TRUE) for item in each(real)}
         return frozen(s, type(real), Members(entries, None, real=real, path=path), path)
 
     def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -193,7 +192,7 @@ def real_order(s: Services, v: Value, entries: Members) -> tuple[Value, ...]:
     twin = twin_of(s, entries)
     if twin is None:
         return s.unsupported(R.UNKNOWN_ITERATOR, v, "the order of a set of objects")
-    return tuple([entries[name][0] for name in twin])
+    return tuple([entries[name][0] for name in each(twin)])
 
 
 def _union(a: Entries, b: Entries) -> Entries:

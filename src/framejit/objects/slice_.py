@@ -8,7 +8,7 @@ from framejit.core.path import MEMBER, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Pack, Value, bool_const
 from framejit.objects.exact import ExactModel, type_name
-from framejit.objects.fold import ConstantModel, constant, run
+from framejit.objects.fold import COMPARED, ConstantModel, constant, is_inert, run, unwrap
 from framejit.objects.method import method
 from framejit.objects.model import model
 from framejit.objects.number import is_symbolic
@@ -35,6 +35,7 @@ def real_slice(s: Services, v: Value) -> slice:
 def index(s: Services, v: Value, message: str = "") -> int:
     """The int that a value means as an index (numbers of the program are specialised)."""
     v = s.force(v)
+    v = unwrap(s, v) if issubclass(v.cls, int) else v
     if isinstance(v, Const) and issubclass(type(v.obj), int):
         return int.__index__(v.obj)
     if is_symbolic(v) and issubclass(v.cls, int):
@@ -101,7 +102,7 @@ class RangeModel(ConstantModel):
 
     def contains(self, s: Services, v: Value, item: Value) -> Value | None:
         item = s.force(item)
-        if is_symbolic(item) or isinstance(item, Const):
+        if is_symbolic(item) or (isinstance(item, Const) and is_inert(item.obj, COMPARED)):
             return bool_const(s.constant(item) in s.constant(v))
         return None
 
@@ -131,9 +132,14 @@ def make_slice(s: Services, args: list[Value]) -> Value:
 
 @method(range.index, "value /")
 def range_index(s: Services, self: Value, value: Value) -> Value:
-    return run(s, s.constant(self).index, s.constant(value))
+    return run(s, s.constant(self).index, _sought(s, value))
 
 
 @method(range.count, "value /")
 def range_count(s: Services, self: Value, value: Value) -> Value:
-    return run(s, s.constant(self).count, s.constant(value))
+    return run(s, s.constant(self).count, _sought(s, value))
+
+
+def _sought(s: Services, value: Value) -> Any:
+    found = s.constant(value)
+    return found if is_inert(found, COMPARED) else s.unsupported(R.OPAQUE_OPERATION, value, "comparison by user code")

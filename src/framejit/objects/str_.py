@@ -13,7 +13,7 @@ from framejit.core.value import Const, Pack, Ref, Value
 from framejit.objects import dict_, fold, later, protocol, sequence
 from framejit.objects.constants import CONTENTS
 from framejit.objects.exact import type_name
-from framejit.objects.fold import ConstantModel, constant, run, snapshot, unwrap
+from framejit.objects.fold import WRITTEN, ConstantModel, constant, is_plain, run, snapshot, unwrap
 from framejit.objects.method import method
 from framejit.objects.model import model
 from framejit.reasons import R
@@ -29,7 +29,9 @@ class StringModel(ConstantModel):
         return Const(len(constant(s, v)))
 
     def getitem(self, s: Services, v: Value, key: Value) -> Value:
-        if not s.is_constant(key) and s.special(key, "__index__") is not None:
+        if issubclass(s.force(key).cls, int):
+            key = unwrap(s, key)
+        elif not s.is_constant(key) and s.special(key, "__index__") is not None:
             key = s.call_method(key, "__index__")
         return run(s, type(text := constant(s, v)).__getitem__, text, s.constant(key))
 
@@ -75,7 +77,7 @@ def percent(s: Services, left: Value, right: Value) -> Value | None:
     """printf-style formatting; objects are written by their own __str__ and __repr__ where the format is %s, %r or %a."""
     text = constant(s, left)
     right = s.force(right)
-    if s.is_constant(right):
+    if is_plain(s, right, WRITTEN):
         return run(s, type(text).__mod__, text, s.constant(right))
     specs = [found for found in SPEC.finditer(text) if found["kind"] != "%"] if isinstance(text, str) else []
     if isinstance(right, Ref) and right.cls is dict and not (specs and all(spec["key"] is not None for spec in specs)):
@@ -95,8 +97,10 @@ def percent(s: Services, left: Value, right: Value) -> Value | None:
 
 def _written(s: Services, item: Value, kinds: list[str]) -> Any:
     """A constant, or what an object writes for these conversions."""
-    if s.is_constant(item) or not set(kinds) <= set("sra"):
+    if is_plain(s, item, WRITTEN):
         return s.constant(item)
+    if not set(kinds) <= set("sra"):
+        return s.unsupported(R.OPAQUE_OPERATION, item, "printf-style formatting")
     shown = s.constant(s.str(item)) if "s" in kinds else ""
     return Text(shown, s.constant(s.repr(item)) if set(kinds) & set("ra") else "")
 
@@ -137,7 +141,7 @@ def _join(s: Services, self: Value, iterable: Value) -> Value:
 def str_format(s: Services, self: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Field by field, so that objects are formatted by their own __format__."""
     text = constant(s, self)
-    if all(map(s.is_constant, (*args, *kwargs.values()))):
+    if all(is_plain(s, arg, WRITTEN) for arg in (*args, *kwargs.values())):
         return run(s, text.format, *map(s.constant, args), **{name: s.constant(arg) for name, arg in kwargs.items()})
     return Const(_format(s, text, args, kwargs, iter(range(len(args) + 1)), 2))
 

@@ -127,7 +127,7 @@ def _name(s: Services, v: Value, function: Any, *more: Any) -> str:
     found = s.constant(v)
     if not isinstance(found, str):
         run(s, function, object(), found, *more)
-    return str(found)
+    return str.__str__(found)
 
 
 @handler(hasattr)
@@ -363,7 +363,7 @@ def complex_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def bool_(s: Services, v: Value | None = None) -> Value:
     if v is None:
         return FALSE
-    v = unwrap_unless(s, v, "__bool__")
+    v = unwrap_unless(s, v, "__bool__", "__len__")
     if isinstance(v, Number):
         return v if v.cls is bool else s.compare("!=", v, Const(0))
     return bool_const(s.truth(v))

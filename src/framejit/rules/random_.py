@@ -18,7 +18,7 @@ from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Lazy, Number, Pack, Ref, Value
 from framejit.lib import random_ as lib
 from framejit.objects.dict_ import lookup
-from framejit.objects.fold import run
+from framejit.objects.fold import run, unwrap
 from framejit.objects.model import Model, model
 from framejit.objects.rebuild import WRITERS
 from framejit.objects.type_ import new_instance
@@ -180,6 +180,8 @@ def seed(s: Services, self: Value, a: Value | None) -> Value:
     v = NONE if a is None else s.force(a)
     if v.cls is type(None):
         return s.unsupported(R.RANDOM_STATE, ref, "seeded by the operating system")
+    if issubclass(v.cls, int):
+        v = unwrap(s, v)
     given = s.constant(v) if v.cls in (int, float, str, bytes, bool) else s.constant(s.hash(v))
     s.heap.set(ref, STATE, Place(Stream(("seed", given), None, None, None, "")))
     return NONE

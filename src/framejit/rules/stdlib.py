@@ -32,7 +32,7 @@ from framejit.objects.by_parts import by_parts
 from framejit.objects.exact import type_name
 from framejit.objects.fold import FOLDABLE, ConstantModel, fold, run, snapshot, unwrap
 from framejit.objects.model import model
-from framejit.objects.protocol import next_or_none
+from framejit.objects.protocol import next_or_none, user_slot
 from framejit.objects.sameness import BY_VALUE
 from framejit.reasons import R
 from framejit.rules.builtins_ import takes, wrong_arguments
@@ -142,13 +142,28 @@ def _mathematical(function: Any) -> Handler:
                     return s.call(method)
                 if function is math.trunc:
                     s.raise_error(TypeError, f"type {v.cls.__name__} doesn't define __trunc__ method")
-        return fold(s, function, [_number(s, arg) for arg in args], {key: _number(s, arg) for key, arg in kwargs.items()})
+        return fold(s, function, [_number(s, arg, how) for arg in args], {key: _number(s, arg, how) for key, arg in kwargs.items()})
 
+    how = _asked_by(function)
     return call
 
 
-def _number(s: Services, v: Value) -> Value:
+AS_INTEGERS = frozenset({math.gcd, math.lcm, math.comb, math.perm, math.isqrt, math.factorial, math.log, math.log2, math.log10})
+
+
+def _asked_by(function: Any) -> tuple[tuple[type, ...], tuple[str, ...]]:
+    """Which numbers a function takes for what they hold, and the methods by which it asks others."""
+    if function.__module__ == "cmath":
+        return (complex,), ("__complex__", "__float__")
+    return (float, int) if function in AS_INTEGERS else (float,), ("__float__",)
+
+
+def _number(s: Services, v: Value, how: tuple[tuple[type, ...], tuple[str, ...]] = ((float,), ("__float__",))) -> Value:
     """A constant number as C's math functions see the value."""
+    v = s.force(v)
+    for name in how[1]:
+        if not issubclass(v.cls, how[0]) and (method := user_slot(s, v, name)) is not None:
+            return s.call(method)
     v = unwrap(s, v)
     if isinstance(v, (Const, Number)):
         return v
@@ -299,7 +314,8 @@ def cycle(s: Services, iterable: Value) -> Value:
 def islice(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if kwargs or not 2 <= len(args) <= 4:
         return wrong_arguments(s, itertools.islice, args, kwargs)
-    given = [s.constant(arg) if isinstance(s.force(arg), (Const, Number)) else slice_.index(s, arg) for arg in args[1:]]
+    values = [unwrap(s, arg) for arg in args[1:]]
+    given = [s.constant(value) if isinstance(value, (Const, Number)) else slice_.index(s, value) for value in values]
     run(s, itertools.islice, (), *given)
     bounds = slice(*given)
     start, step = bounds.start or 0, bounds.step or 1

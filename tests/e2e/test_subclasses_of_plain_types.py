@@ -1,0 +1,282 @@
+"""Subclasses of built-in types with special methods of their own: each is asked when CPython asks it, and once."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import math
+import operator
+import random
+from collections import deque
+from contextlib import ExitStack, contextmanager, suppress
+
+import torch
+
+import framejit
+from support import check, same
+
+LOG = []
+
+
+def noted(kind, *names):
+    """A subclass of a built-in type that notes each call of these special methods."""
+
+    def method(name):
+        original = getattr(kind, name)
+
+        def call(self, *args):
+            LOG.append(name)
+            return original(self, *args)
+
+        return call
+
+    return type(f"Noted{kind.__name__}", (kind,), {name: method(name) for name in names})
+
+
+class Scaled(float):
+    def __mul__(self, other):
+        return "mul"
+
+    def __rmul__(self, other):
+        return "rmul"
+
+    def __rtruediv__(self, other):
+        return "rtruediv"
+
+
+class Turned(complex):
+    def __radd__(self, other):
+        return "radd"
+
+
+ONES = torch.ones(2)
+
+
+@check(lambda: (ONES, Scaled(1.5), Turned(2)))
+def test_ints_leave_operators_to_subclasses_of_float_and_complex(x, scaled, turned):
+    born = Scaled(2.5), Turned(1)
+    given = 2 * scaled, scaled * 2, True * scaled, 3 / scaled, 2.5 * scaled, 1 + turned, 1.5 + turned
+    return x + 1, given, 2 * born[0], 3 / born[0], 1 + born[1], 2.5 + born[1], operator.mul(4, scaled)
+
+
+class Odd(int):
+    """An int that is another one as a float, as an index and as text."""
+
+    def __eq__(self, other):
+        LOG.append("eq")
+        return int.__eq__(self, other)
+
+    __hash__ = int.__hash__
+
+    def __float__(self):
+        LOG.append("float")
+        return 99.0
+
+    def __index__(self):
+        LOG.append("index")
+        return 1
+
+    def __str__(self):
+        LOG.append("str")
+        return "odd"
+
+    def __repr__(self):
+        LOG.append("repr")
+        return "Odd"
+
+
+def uses(odd):
+    LOG.clear()
+    found = [odd != 2, odd == 2, math.sqrt(odd), math.hypot(odd, 1), math.pow(odd, 2), math.isqrt(odd), math.log(odd)]
+    found += [f"{odd}", "%s" % odd, "%r" % odd, f"{odd!a}", "{0!s}".format(odd), repr((odd,)), "%s" % ((odd, 1),)]
+    found += [[0] * odd, "abcd"[odd], (1, 2, 3)[:odd], list(range(odd)), operator.index(odd), list(itertools.islice("abc", odd))]
+    return found, list(LOG)
+
+
+TWO = Odd(2)
+
+
+@check(lambda: (ONES, TWO))
+def test_a_given_number_is_asked_at_each_call(x, odd):
+    return x + 1, uses(odd)
+
+
+@check()
+def test_a_number_born_in_the_capture(x):
+    return x + 1, uses(Odd(2))
+
+
+@check(lambda: (ONES, TWO), breaks=3)
+def test_functions_of_c_that_ask_a_number_break(x, odd):
+    LOG.clear()
+    found = complex(odd), round(2.567, odd), range(5).count(odd), random.Random(odd).random()
+    return x + 1, found, list(LOG)
+
+
+RANKS = {"low": 0, "high": 1}
+
+
+class Level(enum.Enum):
+    LOW = "low"
+    HIGH = "high"
+
+    def __lt__(self, other):
+        return RANKS[self.value] < RANKS[other.value]
+
+    def __str__(self):
+        return f"{self.value}:{RANKS[self.value]}"
+
+
+def ranked(x, levels):
+    return x + 1, sorted(levels), "%s %s" % tuple(levels), "{}".format(levels[0]), min(levels), str((Level.LOW,))
+
+
+def test_members_that_compare_by_a_table_follow_the_table():
+    framejit.reset()
+    levels = [Level.HIGH, Level.LOW]
+    compiled = framejit.compile(ranked, backend="eager")
+    with framejit.config.patch(strict=True):
+        for low in (0, 5, 0, 7):
+            RANKS["low"] = low
+            same(ranked(torch.ones(2), levels), compiled(torch.ones(2), levels))
+    RANKS["low"] = 0
+
+
+class Text(str):
+    def __len__(self):
+        LOG.append("len")
+        return 0
+
+    def __str__(self):
+        LOG.append("str")
+        return "shape"
+
+
+@check(lambda: (ONES, Text("ndim")))
+def test_a_text_with_a_length_of_its_own(x, text):
+    LOG.clear()
+    return x + 1, bool(text), not Text("b"), getattr(x, text), hasattr(x, text), list(LOG)
+
+
+NotedList = noted(list, "__iter__")
+NotedTuple = noted(tuple, "__iter__")
+NotedSet = noted(set, "__iter__")
+NotedDict = noted(dict, "__iter__", "keys", "items", "values", "__len__", "__reversed__")
+NotedInt = noted(int, "__hash__")
+NotedDeque = noted(deque, "__iter__", "__reversed__")
+
+
+def containers():
+    return ONES, NotedList([1, 2]), NotedTuple((1, 2)), NotedSet([1, 2]), NotedDict({1: 2}), NotedDeque([1, 2])
+
+
+@check(containers, breaks=1)
+def test_iterators_of_containers_are_made_once(x, items, pair, members, table, ends):
+    LOG.clear()
+    iterators = [iter(one) for one in (items, pair, members, table, ends)]
+    iterators += [iter(table.items()), iter(table.values()), reversed(ends), zip(items, pair), map(str, items), iter(NotedSet([5]))]
+    next(iterators[0])
+    framejit.graph_break()
+    LOG.append("behind")
+    return x + 1, [list(one) for one in iterators], list(LOG)
+
+
+@check(lambda: (ONES, NotedList([1, 2])))
+def test_in_asks_a_list_and_not_its_iterator(x, items):
+    LOG.clear()
+    return x + 1, 2 in items, 3 in items, list(LOG)
+
+
+class Counting:
+    def __init__(self):
+        self.count = 0
+
+    def __iter__(self):
+        LOG.append("iter")
+        return self
+
+    def __next__(self):
+        self.count += 1
+        if self.count > 6:
+            raise StopIteration
+        return self.count
+
+
+class Numbers:
+    def __len__(self):
+        LOG.append("len")
+        return 3
+
+    def __getitem__(self, place):
+        LOG.append(place)
+        return [1, 2, 3][place]
+
+
+MAKERS = [
+    lambda one: zip(one, one), lambda one: zip(one, one, strict=True), lambda one: map(str, one), enumerate, lambda one: filter(None, one),
+    lambda one: itertools.chain.from_iterable(one), itertools.chain.from_iterable, lambda one: itertools.islice(one, 3), itertools.accumulate,
+    itertools.pairwise, itertools.cycle, itertools.groupby, lambda one: itertools.takewhile(bool, one),
+    lambda one: itertools.dropwhile(bool, one), lambda one: itertools.filterfalse(None, one), lambda one: itertools.starmap(print, one),
+    lambda one: itertools.compress(one, one), lambda one: itertools.zip_longest(one, one),
+]  # fmt: skip
+
+
+UNREADABLE = MAKERS[5:7] + MAKERS[15:16]  # the numbers are no iterables
+
+
+def behind_a_break(x, make):
+    LOG.clear()
+    source = Counting()
+    made = make(source)
+    framejit.graph_break()
+    LOG.append("behind")
+    return x + 1, type(made), source.count, next(made, None) if make not in UNREADABLE else None, list(LOG)
+
+
+def test_iterators_over_the_iterators_of_the_program_ask_them_once():
+    for make in MAKERS:
+        framejit.reset()
+        compiled = framejit.compile(behind_a_break, backend="eager")
+        with framejit.config.patch(strict=True):
+            for _ in range(2):  # the second one runs what the first one captured
+                one, other = behind_a_break(torch.ones(2), make), compiled(torch.ones(2), make)
+                assert one[1] is other[1] and one[4] == other[4], make
+                if make is not MAKERS[11]:
+                    same(one[2:4], other[2:4])
+
+
+@check(breaks=1)
+def test_reversed_asks_a_sequence_for_its_length_once(x):
+    LOG.clear()
+    backwards = reversed(Numbers())
+    first = next(backwards)
+    framejit.graph_break()
+    LOG.append("behind")
+    return x + 1, first, list(backwards), list(LOG)
+
+
+@check(breaks=4)
+def test_members_of_a_frozenset_are_hashed_once(x):
+    LOG.clear()
+    found = frozenset([NotedInt(3)])
+    framejit.graph_break()
+    return x + 1, len(found), list(LOG)
+
+
+@contextmanager
+def converting():
+    try:
+        yield
+    except KeyError as error:
+        raise ValueError("converted") from error
+
+
+@check(lambda: (ONES, 3), graphs=0)
+def test_a_traceback_in_a_cycle_with_what_it_shows(x, key):
+    with ExitStack() as stack:
+        stack.enter_context(converting())
+        stack.callback(LOG.append, key)
+        with suppress(ZeroDivisionError):
+            key / 0
+        raise KeyError(key)
+    return x
