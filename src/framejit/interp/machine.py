@@ -217,6 +217,12 @@ class Interpreter:
                 name = names[index] if index < len(names) else ""
                 self.trace.guard(self.trace.roots.root(CALLER_SLOT, (depth, index, name)), "SLOT_EMPTY", self.start.empty)
 
+    def know_callers(self, place: int) -> None:
+        """Guard where the frames from this place on wait, as far as they were there before the region."""
+        for index in range(len(self.waiting) - 1, place - 1, -1):
+            found = self.waiting[index]
+            self.guard(None, "CALLER", (self.callers - index, found.code, self.frames[index].instr.next_pc, found.result.value))
+
     def is_root(self, frame: Frame) -> bool:
         """Whether the frame is a real one: that of the start, or one that waited for it."""
         return self.frames[len(self.waiting)] is frame

@@ -32,6 +32,7 @@ def looks_at_locals(code: types.CodeType) -> bool:
 
 
 def _frame(s: Services, depth: int) -> Value:
+    s.know_callers(depth)  # type: ignore[attr-defined]
     return s.heap.new(types.FrameType, {DEPTH: depth, FRAME: s.frames[depth], STEP: s.steps})  # type: ignore[attr-defined]
 
 
@@ -95,7 +96,7 @@ class FrameModel(ObjectModel):
             return frame.globals
         if name == "f_builtins":
             return frame.builtins
-        if name == "f_locals":
+        if name == "f_locals" and depth >= len(s.waiting):  # type: ignore[attr-defined]
             return locals_of(s, frame)
         if name == "f_code":
             return Const(frame.real_code)

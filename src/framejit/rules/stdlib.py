@@ -11,6 +11,7 @@ import functools
 import heapq
 import itertools
 import json
+import logging
 import math
 import operator
 import os
@@ -20,6 +21,7 @@ import struct
 import sys
 import time
 import types
+import weakref
 from typing import Any
 
 from framejit.core.heap import MISSING
@@ -565,3 +567,20 @@ def field_name_split(s: Services, text: Value) -> Value:
 @handler(*(found for found in vars(time).values() if isinstance(found, types.BuiltinFunctionType)))
 def look_at_clock(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return s.unsupported(R.OPAQUE_CALL, time)
+
+
+# Python functions whose state the capture itself changes: the caches of all loggers there are, the table of finalizers.
+_FINALIZERS = [getattr(found, "fget", found) for found in vars(weakref.finalize).values()]
+SHARED_WITH_THE_CAPTURE = (
+    vars(logging.Manager)["_clear_cache"], *(found for found in _FINALIZERS if isinstance(found, types.FunctionType)),
+)  # fmt: skip
+
+
+def _shared(function: Any) -> None:
+    @handler(function)
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return s.unsupported(R.OPAQUE_CALL, function, "its state is shared with the capture")
+
+
+for _shared_one in SHARED_WITH_THE_CAPTURE:
+    _shared(_shared_one)
