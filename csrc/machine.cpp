@@ -249,7 +249,7 @@ static void note_failure(Run &m, const int32_t *a, int32_t index) {
     Program *p = m.program;
     p->failed = index;
     const char *r = strchr(op_info[*a].kinds, 'r');
-    if (*a == FJ_OP_LOAD_SLOT || *a == FJ_OP_CHECK_SLOT_EMPTY) {
+    if (*a == FJ_OP_LOAD_SLOT || *a == FJ_OP_CHECK_SLOT_EMPTY || *a == FJ_OP_CHECK_SLOT_QUIET) {
         int32_t slot = a[*a == FJ_OP_LOAD_SLOT ? 2 : 1];
         see(p->seen, slot < m.frame->nslots ? m.frame->slots[slot] : nullptr);
     } else if (*a == FJ_OP_CHECK_TORCH_STATE) {

@@ -51,7 +51,7 @@ def _undoing(graph: Graph, saved: list[int], final: list[int], modes: list[tuple
     """The graph, that takes back what it did before it raises; behind a change for good its error is that of the program."""
 
     def call(*args: Any) -> Sequence[Any]:
-        values = [(args[index], args[index].detach().clone()) for index in saved]
+        values = [(memory, memory.clone()) for memory in (_memory(args[index].detach()) for index in saved)]
         versions = [args[index]._version for index in final]
         depth = _nesting() if modes is not None else 0
         try:
@@ -62,13 +62,21 @@ def _undoing(graph: Graph, saved: list[int], final: list[int], modes: list[tuple
                 raise
             if isinstance(error, Exception):
                 with torch.no_grad():
-                    for tensor, value in values:
-                        tensor.copy_(value)
+                    for memory, value in values:
+                        memory.copy_(value)
             if modes is not None:
                 _restore_modes(modes, depth)
             raise
 
     return call
+
+
+def _memory(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, or the memory that it lies in where its elements share some: those cannot be written to."""
+    if torch._debug_has_internal_overlap(tensor) == 0:
+        return tensor
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.as_strided((extent if tensor.numel() else 0,), (1,))
 
 
 def _modes(trace: Trace) -> list[tuple[Any, tuple[Any, ...]]]:

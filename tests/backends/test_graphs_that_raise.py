@@ -103,3 +103,42 @@ def test_generators_are_told_of_as_well():
     with pytest.warns(RuntimeWarning, match="compiled for .*numbers"):
         got = list(framejit.compile(numbers, backend=Failing(raising))(torch.ones(2)))
     torch.testing.assert_close(got, [torch.ones(2) + 1, torch.ones(2) + 2])
+
+
+def test_what_a_graph_changed_before_it_raised_is_taken_back():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("seen", torch.zeros(()))
+
+        def forward(self, x, y):
+            self.seen += 1
+            try:
+                y.clamp_(-5, 5)
+            except RuntimeError:
+                return x + self.seen
+            return x
+
+    def overlapping():
+        return [torch.ones(1).expand(4), torch.ones(2, 1).expand(2, 3), torch.arange(6.0).as_strided((3, 3), (1, 1)), torch.ones(3)]
+
+    eager, model = Net(), Net()
+    compiled = framejit.compile(model, backend="eager")
+    for a, b in zip(overlapping() * 2, overlapping() * 2, strict=True):
+        torch.testing.assert_close(compiled(torch.ones(2), a), eager(torch.ones(2), b))
+        torch.testing.assert_close((model.seen, a), (eager.seen, b))
+
+
+def test_an_exception_in_a_frame_that_waits_is_no_fault_of_the_backend():
+    def outer(x, y):
+        n = sum([framejit.graph_break() or k for k in (1, 2)])
+        try:
+            return y.clamp_(-5, n)
+        except RuntimeError:
+            return x + n
+
+    compiled = framejit.compile(outer, backend="eager")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            torch.testing.assert_close(compiled(torch.ones(2), torch.ones(1).expand(4)), torch.ones(2) + 3)

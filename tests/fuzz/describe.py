@@ -101,13 +101,21 @@ def _(out: Describer, path: str, value: Any) -> None:
         out.value(f"{path}.item{index}", item)
 
 
+def _history(value: torch.Tensor) -> str:
+    """What autograd says of the tensor; of a view made without it and changed with it, it refuses to speak."""
+    try:
+        return f"leaf {value.is_leaf} grad {type(value.grad_fn).__name__}"
+    except RuntimeError as error:
+        return str(error)
+
+
 @row(torch.Tensor)
 def _(out: Describer, path: str, value: Any) -> None:
     storage = value.untyped_storage()
     number = out.storages.setdefault(storage.data_ptr(), len(out.storages)) if storage.nbytes() else -1
     out.lines.append(
         f"{path}: {value.dtype} {tuple(value.shape)} {value.stride()} offset {value.storage_offset()} storage {number} "
-        f"requires_grad {value.requires_grad} leaf {value.is_leaf} grad {type(value.grad_fn).__name__}"
+        f"requires_grad {value.requires_grad} {_history(value)}"
     )
     out.lines.append(f"{path}: {value.detach().tolist()!r}")
 

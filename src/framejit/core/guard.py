@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from framejit.core.lifetime import is_quiet
 from framejit.core.path import Path
 
 
@@ -144,6 +145,11 @@ def _func_code(value: Any, operand: Any) -> bool:
 @predicate("SLOT_EMPTY", "{path} is unbound", "CHECK_SLOT_EMPTY")
 def _slot_empty(value: Any, operand: Any) -> bool:
     return value is operand
+
+
+@predicate("SLOT_QUIET", "the death of {path}, if bound, runs no code", "CHECK_SLOT_QUIET")
+def _slot_quiet(value: Any, operand: Any) -> bool:
+    return value is operand or is_quiet(value)
 
 
 @predicate("CALLER", "a caller waits as {operand}")

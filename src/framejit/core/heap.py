@@ -9,8 +9,8 @@ from types import CellType
 from typing import Any
 
 from framejit.core.errors import Unsupported
-from framejit.core.lifetime import finalizes
-from framejit.core.value import Lazy, Ref
+from framejit.core.lifetime import ending
+from framejit.core.value import Ref
 from framejit.reasons import R
 
 LONGEST = 4096  # items
@@ -104,8 +104,8 @@ class Heap:
         if ref.path is not None:
             writes = self._table(self.written, ref)
             if field not in writes:
-                self.trail.put(writes, field, frozenset(map(id, filter(finalizes, self._replaced(ref, field)))))
-            dropped = writes[field] and writes[field] - {id(getattr(part, "real", None)) for part in _values(value)}
+                self.trail.put(writes, field, _endings(self._replaced(ref, field)))
+            dropped = writes[field] and writes[field] - _endings(getattr(part, "real", None) for part in _values(value))
             if dropped and not all(one in self.given and self.given[one](self) for one in dropped):
                 raise Unsupported(R.OPAQUE_OPERATION, ref, "a finalizer may run when an item is dropped")
         self.trail.put(self._table(self.fields, ref), field, value)
@@ -115,7 +115,7 @@ class Heap:
         found = self.initial_of(ref, field)
         real: Any = ref.real
         if found is not None:
-            return (value.real for value in _values(found) if type(value) is Lazy)
+            return (value.real for value in _values(found) if getattr(value, "path", None) is not None and hasattr(value, "real"))
         if type(real) is CellType:
             return gc.get_referents(real)
         if issubclass(type(real), dict) and type(field) is tuple:
@@ -164,6 +164,11 @@ class Heap:
         for ref, writes in self.written.items():
             if not ref.virtual:
                 yield ref, list(writes)
+
+
+def _endings(objects: Iterable[Any]) -> frozenset[int]:
+    """What may run Python code when these objects die."""
+    return frozenset(one for real in objects for one in ending(real))
 
 
 def _values(field: Any) -> Iterator[Any]:

@@ -76,10 +76,25 @@ def _is_users(callback: Any) -> bool:
 
 
 def ending(real: Any) -> frozenset[int]:
-    """The identities of what may run Python code when the object dies: itself, or what it holds."""
+    """The identities of what may run Python code when the object dies: itself, or what it holds, in containers of containers too."""
     if finalizes(real):
         return frozenset((id(real),))
-    return frozenset(id(part) for part in _parts(real) if finalizes(part))
+    found, seen, waiting = set[int](), {id(real)}, [real]
+    for holder in waiting:  # which grows meanwhile
+        for part in _parts(holder):
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            if finalizes(part):
+                found.add(id(part))
+            elif type(part) in CONTAINERS and len(waiting) <= MANY:
+                waiting.append(part)
+    return frozenset(found)
+
+
+def is_quiet(real: Any) -> bool:
+    """Whether no Python code runs when the object dies."""
+    return not ending(real)
 
 
 def _parts(real: Any) -> Iterable[Any]:

@@ -86,7 +86,8 @@ TEXTS: dict[str, str] = {
     "LOAD_REFERENT": "{0} = {1}()",
     "LOAD_METHOD_FUNC": "{0} = {1}.__func__", "LOAD_LEN": "{0} = len({1})", "LOAD_SIZE": "{0} = {1}.size({2})",
     "LOAD_STRIDE": "{0} = {1}.stride({2})", "LOAD_OFFSET": "{0} = {1}.storage_offset()",
-    "LOAD_MRO": "{0} = {1}.__mro__", "CHECK_SLOT_EMPTY": "{slot} unbound", "CHECK_CELL_EMPTY": "{0} empty",
+    "LOAD_MRO": "{0} = {1}.__mro__", "CHECK_SLOT_EMPTY": "{slot} unbound", "CHECK_SLOT_QUIET": "{slot} quiet",
+    "CHECK_CELL_EMPTY": "{0} empty",
     "CHECK_TYPE": "{0} TYPE_IS {1}", "CHECK_IS": "{0} IS {1}", "CHECK_IS_NOT": "{0} IS_NOT {1}",
     "CHECK_EQ": "{0} EQ {1}", "CHECK_SAME": "{0} SAME {1}", "CHECK_NOT_SAME": "{0} NOT_SAME {1}",
     "CHECK_DISTINCT": "DISTINCT {0} of {1}", "CHECK_LEN": "{0} LEN {1}", "CHECK_DICT_MISSING": "{0} MISSING {1}",
@@ -166,6 +167,7 @@ def slots_text(listing: Listing, registers: tuple[int, ...]) -> str:
 SPECIAL: dict[str, Callable[[Listing, tuple[Any, ...]], dict[str, str]]] = {
     "LOAD_SLOT": lambda listing, a: {"slot": slot_text(listing, a[1])},
     "CHECK_SLOT_EMPTY": lambda listing, a: {"slot": slot_text(listing, a[0])},
+    "CHECK_SLOT_QUIET": lambda listing, a: {"slot": slot_text(listing, a[0])},
     "BINARY": lambda _, a: {"binary": "[]" if a[1] == 26 else BINARY_TEXT[a[1] % 13]},
     "COMPARE": lambda _, a: {"compare": COMPARE_TEXT[a[1]]},
     "UNARY": lambda _, a: {"unary": "-+~"[a[1]]},

@@ -291,6 +291,11 @@ def _(m: Machine, slot: int) -> None:
     need(slot >= len(m.slots) or m.slots[slot] is _C.NULL)
 
 
+@op("CHECK_SLOT_QUIET")
+def _(m: Machine, slot: int, ask: Any) -> None:
+    need(slot >= len(m.slots) or m.slots[slot] is _C.NULL or ask(m.slots[slot]))
+
+
 @op("CHECK_CELL_EMPTY")
 def _(m: Machine, r: int) -> None:
     need(isinstance(m.regs[r], types.CellType) and not _full(m.regs[r]))

@@ -15,11 +15,12 @@ from framejit.config import config
 from framejit.core.classes import compares
 from framejit.core.errors import Cut, Raised, Retrace, Uncaught, Unsupported
 from framejit.core.heap import MISSING
+from framejit.core.lifetime import is_quiet
 from framejit.core.path import BUILTINS, CALLER_EXTRA, CALLER_FUNC, CALLER_SLOT, FUNC, GLOBALS, HANDLED, SLOT, Path
 from framejit.core.services import Pending
 from framejit.core.state import Exit, ExitKind, FrameState, Result
 from framejit.core.trace import Trace
-from framejit.core.value import NONE, NULL, Const, Lazy, Null, Number, Pack, Ref, Value
+from framejit.core.value import NONE, NULL, Const, Lazy, Node, Null, Number, Pack, Ref, Value
 from framejit.core.where import Where
 from framejit.interp import calls, generators
 from framejit.interp.frame import Frame
@@ -165,6 +166,18 @@ class Interpreter:
         """Remember the empty slots of a real frame: where nobody looks at them, other frames come with values in them, which stay."""
         self.trace.cache["empty", depth] = {index for index, slot in enumerate(frame.slots) if slot is NULL}
 
+    def note_quiet(self, path: Path, value: Value) -> None:
+        """The running instruction lets go of what a slot held: another frame may come with something that runs code when it dies."""
+        if self.start.pc and not isinstance(self.forced.get(value, value), (Const, Number, Node)) and is_quiet(value.real):  # type: ignore
+            self.guard(path, "SLOT_QUIET", self.start.empty)
+
+    def note_overwritten(self, index: int) -> None:
+        """A local variable that was unbound gets a value: in another frame it may be bound by now."""
+        frame = self.frames[-1]
+        real = self.start.pc and self.is_root(frame) and len(self.waiting) == self.callers
+        if real and index in self.trace.cache["empty", 0]:
+            self.guard(self.trace.roots.root(SLOT, (index, frame.code.locals[index].name)), "SLOT_QUIET", self.start.empty)
+
     def empty_slot(self, index: int) -> None:
         """The running frame empties a slot by itself: if it is a real one, the slot must be empty now or have been so before."""
         if self.is_root(self.frames[-1]):
@@ -209,6 +222,7 @@ class Interpreter:
             return
         found = waiting.pop()
         frame = self.frames[-1]
+        self.trace.flags["handlers"] = True  # a replay only does the frame that the region began in
         depth, ins = self.callers - len(waiting), frame.instr
         self.guard(None, "CALLER", (depth, found.code, ins.next_pc, found.result.value))
         names, live = [local.name for local in frame.code.locals], analyze(frame.code).live[frame.index + 1]

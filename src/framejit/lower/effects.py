@@ -15,6 +15,7 @@ from framejit.core.value import Const, Ref, Value
 from framejit.lower import sets
 from framejit.lower.materialize import CONTENTS, DICT_FIELD, Materializer
 from framejit.lower.pack import Instruction
+from framejit.objects import generator
 from framejit.objects.dict_ import user_keys
 from framejit.objects.iterator import STATE
 from framejit.objects.members import Members
@@ -47,10 +48,21 @@ class Effects:
         self.add("CALL_EFFECT", self.m.const(function), args, ())
 
     def emit(self) -> None:
-        """The writes to all real objects, in the order in which each was first written."""
-        for ref, _ in list(self.heap.dirty()):
-            if ref.cls in ADVANCERS:
+        """The writes to all real objects, in the order in which each was first written; between those to iterators and to generators."""
+        advanced = [ref for ref, _ in self.heap.dirty() if ref.cls in ADVANCERS]
+        for ref in advanced:
+            if ref.cls not in generator.KINDS:
                 self._advance(ref)
+        self._others()
+        for ref in sorted((ref for ref in advanced if ref.cls in generator.KINDS), key=self._last_write):
+            self._advance(ref)
+
+    def _last_write(self, ref: Ref) -> int:
+        """When a generator came to where it is: what only its frame held dies as it moves on, behind all that was done before."""
+        table, log = self.heap.fields_of(ref), self.heap.trail.log
+        return next((index for index in range(len(log) - 1, -1, -1) if log[index][0] is table), 0)
+
+    def _others(self) -> None:
         for ref, fields in list(self.heap.dirty()):
             if ref.cls in ADVANCERS:
                 fields = [field for field in fields if type(field) is tuple and field[0] == "attribute"]

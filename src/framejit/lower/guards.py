@@ -9,19 +9,8 @@ from typing import Any, NamedTuple
 
 from framejit.core.guard import PREDICATES, Guard, predicate
 from framejit.core.heap import MISSING
-from framejit.core.path import (
-    BINARY,
-    CALLED,
-    CALLER_SLOT,
-    COMPARE,
-    CONST,
-    DICT_ITEM,
-    DICT_KEY,
-    DICT_VALUE,
-    STEPS,
-    UNARY,
-    Path,
-)
+from framejit.core.lifetime import is_quiet
+from framejit.core.path import BINARY, CALLED, CALLER_SLOT, COMPARE, CONST, DICT_ITEM, DICT_KEY, DICT_VALUE, STEPS, UNARY, Path
 from framejit.core.where import Where
 from framejit.lower.pack import KINDS, Instruction, Label, Packer
 
@@ -34,6 +23,7 @@ STATIC_TYPE_FLAG = 1 << 9  # Py_TPFLAGS_HEAPTYPE: without it the class of an obj
 IN_DICTS = (DICT_ITEM, DICT_KEY, DICT_VALUE)
 OF_DICT = ("DICT_MISSING", "DICT_KEYS", "LEN")
 OF_VALUE = ("EQ", "IS", "IS_NOT")
+OF_SLOTS = ("SLOT_EMPTY", "SLOT_QUIET")  # what is looked at where it lies, if there is something
 OF_SEVERAL = ("DISTINCT", "NO_OVERLAP", "PY_OF")  # the operand is (count or function, paths)
 
 
@@ -155,7 +145,7 @@ class Head:
             elif guard.predicate in OF_SEVERAL:
                 for operand in _several(guard):
                     self._need(operand, True)
-            elif path is not None and guard.predicate != "SLOT_EMPTY":
+            elif path is not None and guard.predicate not in OF_SLOTS:
                 self._plan_path(guard, path)
         for guard in guards:
             if guard.predicate == "LEN" and guard.path in self.groups:
@@ -179,7 +169,7 @@ class Head:
         """The guards in their order, each path loaded in front of its first use, then what else is wanted."""
         for guard in guards:
             path = guard.path
-            if path is None or guard.predicate == "SLOT_EMPTY":
+            if path is None or guard.predicate in OF_SLOTS:
                 self._check_global(guard)
             elif path.kind in IN_DICTS and settled(guard):
                 self.load(path)
@@ -327,6 +317,8 @@ class Head:
                 self._add("CHECK_CALLER_EMPTY", *place[:2], note=note)
             else:
                 self._add("CHECK_SLOT_EMPTY", place[0], note=note)
+        elif guard.predicate == "SLOT_QUIET":
+            self._add("CHECK_SLOT_QUIET", guard.path.arg[0], packer.const(is_quiet), note=note)  # type: ignore[union-attr]
         elif guard.predicate == "CALLER":
             depth, code, after, result = guard.operand
             self._add("CHECK_CALLER", depth, packer.const(code), after, result, note=note)

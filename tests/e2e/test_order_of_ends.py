@@ -1,0 +1,377 @@
+"""What dies in the middle of a function runs its clean-up there: behind the effects before it, in front of those after it."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+
+import pytest
+
+import framejit
+
+LOG: list = []
+DONE: list = []
+
+
+def cleaning():
+    try:
+        yield 5
+    finally:
+        LOG.append(("ended", tuple(DONE)))
+
+
+def opened():
+    generator = cleaning()
+    next(generator)
+    return generator
+
+
+class Finalized:
+    def __del__(self):
+        LOG.append(("deleted", tuple(DONE)))
+
+
+class Plain:
+    pass
+
+
+@contextlib.contextmanager
+def managed():
+    try:
+        yield 1
+    finally:
+        LOG.append(("left", tuple(DONE)))
+
+
+def list_cleared(b):
+    b.append(3)
+    DONE.append(1)
+    b.clear()
+    DONE.append(2)
+
+
+def item_replaced(b):
+    b.append(3)
+    DONE.append(1)
+    b[0] = 0
+    DONE.append(2)
+
+
+def item_popped(b):
+    b.append(3)
+    DONE.append(1)
+    b.pop(0)
+    DONE.append(2)
+
+
+def item_deleted(b):
+    b.append(3)
+    DONE.append(1)
+    del b[0]
+    DONE.append(2)
+
+
+def slice_assigned(b):
+    b.append(3)
+    DONE.append(1)
+    b[:] = [1]
+    DONE.append(2)
+
+
+def wrapped(b):
+    b.append([b.pop()])
+    DONE.append(1)
+    b.clear()
+    DONE.append(2)
+
+
+def wrapped_twice(b):
+    b.append({"a": ([b.pop()],)})
+    DONE.append(1)
+    b[0] = None
+    DONE.append(2)
+
+
+def key_replaced(b):
+    b = {"a": b.pop(), "z": 1}
+    DONE.append(1)
+    b["a"] = 0
+    DONE.append(2)
+
+
+def dict_given(b):
+    d = b.pop()
+    b = None
+    d["z"] = 3
+    DONE.append(1)
+    d["a"] = 0
+    DONE.append(2)
+
+
+def dict_updated(b):
+    d = b.pop()
+    d["z"] = 3
+    DONE.append(1)
+    d.update(a=1)
+    DONE.append(2)
+
+
+def attribute_replaced(b):
+    o = b.pop()
+    o.z = 3
+    DONE.append(1)
+    o.a = 0
+    DONE.append(2)
+
+
+def attribute_deleted(b):
+    o = b.pop()
+    o.z = 3
+    DONE.append(1)
+    del o.a
+    DONE.append(2)
+
+
+def namespace_replaced(b):
+    o = b.pop()
+    o.z = 3
+    DONE.append(1)
+    o.__dict__ = {}
+    DONE.append(2)
+
+
+def deque_cleared(b):
+    d = b.pop()
+    d.append(3)
+    DONE.append(1)
+    d.clear()
+    DONE.append(2)
+
+
+def local_replaced(b):
+    t = (b.pop(),)
+    DONE.append(1)
+    t = 0
+    DONE.append(2)
+    return t
+
+
+def nested_local(b):
+    t = [[b.pop()], {"a": 1}]
+    DONE.append(1)
+    t = 0
+    DONE.append(2)
+    return t
+
+
+def given_nested(b):
+    t = b.pop()
+    b.append(1)
+    DONE.append(1)
+    t = 0
+    DONE.append(2)
+    return t
+
+
+def iterator_dropped(b):
+    it = iter([b.pop()])
+    DONE.append(1)
+    it = 0
+    DONE.append(2)
+    return it
+
+
+def held_by_a_generator_that_is_closed(b):
+    def body():
+        x = b.pop()
+        yield x is None
+        DONE.append(0)
+
+    it = body()
+    next(it)
+    DONE.append(1)
+    it.close()
+    DONE.append(2)
+
+
+def held_by_a_generator_that_ends(b):
+    def body():
+        x = b.pop()
+        yield x is None
+        DONE.append(0)
+
+    it = body()
+    next(it)
+    DONE.append(1)
+    next(it, 0)
+    DONE.append(2)
+
+
+def dropped_by_a_generator_that_goes_on(b):
+    def body():
+        x = b.pop()
+        yield x is None
+        DONE.append(0)
+        x = None
+        yield x
+        DONE.append(3)
+
+    it = body()
+    next(it)
+    DONE.append(1)
+    next(it, 0)
+    DONE.append(2)
+    list(it)
+
+
+def two_generators(b):
+    def body(x, n):
+        yield n
+        DONE.append(n)
+        x = None
+        yield x
+
+    one, two = body(b.pop(), 7), body(None, 8)
+    next(one)
+    next(two)
+    DONE.append(1)
+    next(two)
+    next(one)
+    DONE.append(2)
+    one.close()
+    two.close()
+
+
+def a_generator_in_a_generator(b):
+    def outer(p):
+        def inner():
+            with managed():
+                yield b.pop()
+
+        it = inner()
+        out = [next(it) is None]
+        try:
+            yield out
+        finally:
+            DONE.append(p)
+
+    o = outer(2)
+    next(o, 0)
+    DONE.append(1)
+    o.close()
+    DONE.append(3)
+
+
+def raised_through(b):
+    def f():
+        v = b.pop()
+        DONE.append(1)
+        raise KeyError(v is None)
+
+    try:
+        f()
+    except KeyError:
+        DONE.append(2)
+    DONE.append(3)
+
+
+def kept_by_a_traceback(b):
+    def f():
+        v = b.pop()
+        DONE.append(1)
+        raise KeyError(v is None)
+
+    try:
+        f()
+    except KeyError as e:
+        k = e
+    DONE.append(3)
+    k = None
+    DONE.append(4)
+    return k
+
+
+IN_OBJECTS = {
+    dict_given: lambda v: {"a": v}, dict_updated: lambda v: {"a": v}, deque_cleared: lambda v: collections.deque([v]), given_nested: lambda v: [[v]],
+    **dict.fromkeys((attribute_replaced, attribute_deleted, namespace_replaced), lambda v: vars(o := Plain()).update(a=v) or o),
+}  # fmt: skip
+PROGRAMS = [value for value in list(globals().values()) if getattr(value, "__code__", None) and value.__code__.co_varnames[:1] == ("b",)]
+
+
+@pytest.mark.parametrize("make", [opened, Finalized], ids=["generator", "finalizer"])
+@pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)
+def test_the_clean_up_runs_where_the_object_dies(fn, make, monkeypatch):
+    monkeypatch.setattr(framejit.config, "capture_without_tensors", True)
+    compiled = framejit.compile(fn, backend="eager")
+    seen = []
+    for run in (fn, compiled, compiled):
+        LOG.clear()
+        DONE.clear()
+        run([IN_OBJECTS.get(fn, lambda v: v)(make())])
+        seen.append((LOG[:], DONE[:]))
+    assert len(LOG) >= 1
+    assert seen == [seen[0]] * 3
+
+
+class Truth:
+    def __init__(self, n):
+        self.n = n
+
+    def __bool__(self):
+        return self.n > 1
+
+
+def loops(truth):
+    for _ in (1, 2, 3):
+        for i in (1, 2):
+            framejit.graph_break()
+
+            def body():
+                try:
+                    LOG.append("started")
+                    yield 3
+                finally:
+                    LOG.append(i)
+
+            it = body()
+            for k in it:
+                if k == (1 if truth else 2) + 2:
+                    break
+
+
+def results_differ(make):
+    for _ in (1, 2):
+        made = make()
+        DONE.append(1)
+        make()
+        LOG.append(("between", tuple(DONE)))
+        made = None
+        DONE.append(2)
+    return made
+
+
+def test_a_region_made_for_an_unbound_variable_is_not_used_for_one_that_cleans_up(monkeypatch):
+    monkeypatch.setattr(framejit.config, "capture_without_tensors", True)
+    compiled = framejit.compile(loops, backend="eager")
+    for n in range(6):
+        seen = []
+        for run in (loops, compiled):
+            LOG.clear()
+            run(Truth(n))
+            seen.append(LOG[:])
+        assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 0, 1, 2), (1, 3, 0), (2, 0, 3)])
+def test_a_region_made_for_a_value_that_dies_quietly_is_not_used_for_one_that_cleans_up(monkeypatch, order):
+    monkeypatch.setattr(framejit.config, "capture_without_tensors", True)
+    makers = [framejit.disable(make) for make in (lambda: 3, opened, lambda: Finalized(), lambda: [{"a": opened()}])]
+    compiled = framejit.compile(results_differ, backend="eager")
+    for kind in order:
+        seen = []
+        for run in (results_differ, compiled):
+            LOG.clear()
+            DONE.clear()
+            run(makers[kind])
+            seen.append((LOG[:], DONE[:]))
+        assert seen[0] == seen[1]
