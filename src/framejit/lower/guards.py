@@ -10,7 +10,19 @@ from typing import Any, NamedTuple
 from framejit.core.guard import PREDICATES, Guard, predicate
 from framejit.core.heap import MISSING
 from framejit.core.lifetime import is_quiet
-from framejit.core.path import BINARY, CALLED, CALLER_SLOT, COMPARE, CONST, DICT_ITEM, DICT_KEY, DICT_VALUE, STEPS, UNARY, Path
+from framejit.core.path import (
+    BINARY,
+    CALLED,
+    CALLER_SLOT,
+    COMPARE,
+    CONST,
+    DICT_ITEM,
+    DICT_KEY,
+    DICT_VALUE,
+    STEPS,
+    UNARY,
+    Path,
+)
 from framejit.core.where import Where
 from framejit.lower.pack import KINDS, Instruction, Label, Packer
 
