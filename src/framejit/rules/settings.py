@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import gc
 import sys
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from typing import Any
 from framejit.core.guard import same_bits
 from framejit.core.services import Services
 from framejit.core.value import Value
+from framejit.objects.abstract import REGISTERED
+from framejit.reasons import R
 from framejit.rules.builtins_ import takes
 from framejit.rules.registry import HANDLERS
 
@@ -32,6 +35,8 @@ class Gives:
 def _setting(function: Callable[[], Any]) -> None:
     @takes(function, "")
     def ask(s: Services) -> Value:
+        if function is abc.get_cache_token and s.trace.cache.get(REGISTERED):
+            return s.unsupported(R.OPAQUE_CALL, function, "behind a registration")
         key = ("setting", function)
         found = s.trace.cache.get(key)
         if found is None:
@@ -42,7 +47,7 @@ def _setting(function: Callable[[], Any]) -> None:
 
 for _function in (
     sys.getrecursionlimit, sys.getswitchinterval, sys.get_int_max_str_digits, sys.getdefaultencoding, sys.getfilesystemencoding,
-    sys.is_finalizing, gc.get_threshold, gc.get_debug,
+    sys.is_finalizing, gc.get_threshold, gc.get_debug, abc.get_cache_token,
 ):  # fmt: skip
     if _function not in HANDLERS:
         _setting(_function)
