@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import io
 import sys
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
 
@@ -39,7 +40,7 @@ from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, handler, pure
 
 HANDLERS.update(METHODS)
-pure((chr, bin, hex, oct, bytearray.fromhex, bytes.fromhex, float.fromhex, int.from_bytes, str.maketrans))
+pure((chr, bytearray.fromhex, bytes.fromhex, float.fromhex, int.from_bytes, str.maketrans))
 
 
 def positional(least: int, most: int | None = None) -> Any:
@@ -83,6 +84,19 @@ def wrong_arguments(s: Services, function: Any, args: list[Value], kwargs: dict[
         except TypeError as error:
             return s.raise_error(TypeError, *error.args)
     return s.unsupported(R.OPAQUE_CALL, function, "arguments")
+
+
+# -- numbers as texts ---------------------------------------------------------------------------------------------------
+
+
+def _in_base(function: Callable[[Any], str]) -> None:
+    @takes(function, "number /")
+    def text(s: Services, number: Value) -> Value:
+        return run(s, function, s.constant(index(s, number)))
+
+
+for _function in (bin, hex, oct):
+    _in_base(_function)
 
 
 # -- objects ----------------------------------------------------------------------------------------------------------
