@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 from collections.abc import Iterable, Iterator
+from contextvars import Context, Token
 from types import (
     AsyncGeneratorType,
     BuiltinFunctionType,
@@ -23,7 +24,7 @@ from framejit.core.classes import compares
 
 GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
 CONTAINERS = (list, tuple, dict, set, frozenset)
-OWNERS = frozenset({*CONTAINERS, CellType, MethodType})
+OWNERS = frozenset({*CONTAINERS, CellType, MethodType, Token})
 ARGS, TRACEBACK = (vars(BaseException)[name] for name in ("args", "__traceback__"))
 FLAGS, MRO, DICT_OF = (vars(type)[name].__get__ for name in ("__flags__", "__mro__", "__dict__"))
 OF_FILES: Any = getattr(io.IOBase, "__del__")  # noqa: B009 - it closes the file, which nobody sees where that is in C
@@ -103,6 +104,8 @@ def _parts(real: Any) -> Iterable[Any]:
         return gc.get_referents(real) if len(real) <= MANY else ()
     if issubclass(kind, BaseException):
         return _of_error(real)
+    if kind is Context:
+        return real.values() if len(real) <= MANY else ()
     if not FLAGS(kind) & HEAP_TYPE and hasattr(kind, "__next__"):
         return _behind(real)
     if kind in OWNERS or (FLAGS(kind) & HEAP_TYPE and not issubclass(kind, (type, ModuleType))):

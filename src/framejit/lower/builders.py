@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import functools
 import types
 import weakref
@@ -17,7 +16,7 @@ from framejit.core.program import EMPTY
 from framejit.core.value import NONE, Const, Ref
 from framejit.lower.materialize import DICT_FIELD, FILLERS, ITEMS, UNMADE, Materializer, builder
 from framejit.objects import async_generator, callables, exception, frame_, function, generator, proxy, weak
-from framejit.rules import caches, context
+from framejit.rules import caches
 
 
 @builder(list)
@@ -182,7 +181,7 @@ def _fill_exception(m: Materializer, ref: Ref, register: int) -> None:
             m.add("STORE_ATTR", register, m.packer.const(field[0]), m.value(value))
 
 
-UNMADE.update({types.TracebackType: exception.STEP, contextvars.Token: context.STEP, types.FrameType: frame_.STEP})
+UNMADE.update({types.TracebackType: exception.STEP, types.FrameType: frame_.STEP})
 
 
 @builder(*UNMADE)

@@ -445,6 +445,8 @@ class Materializer:
             return not any(part is one for one in self.parts(ref, (BASES, NAMESPACE, META)))
         if ref.cls is types.FunctionType:
             return part is self.heap.get(ref, DICT_FIELD)
+        if ref.cls in BUILDERS and ref.cls in FILLERS:
+            return True
         return _is_made_bare(ref.cls) and part is not self._part(ref.cls)
 
     def parts(self, value: Value, fields: tuple[Any, ...] | None = None) -> list[Value]:

@@ -16,7 +16,7 @@ from framejit.core.program import EMPTY, REPLAY
 from framejit.core.state import Exit
 from framejit.core.trace import Input, Trace
 from framejit.core.value import Number
-from framejit.lower import builders, classes
+from framejit.lower import builders, classes, contexts
 from framejit.lower.effects import Effects, told_apart, written_classes
 from framejit.lower.exits import Exits
 from framejit.lower.guards import Head, Note
@@ -28,7 +28,7 @@ from framejit.rules import torch_state
 from framejit.rules.operator_facts import draws_random, mutates
 from framejit.rules.operator_graph import FINAL, float_tensor
 
-assert builders and classes  # imported for their rows
+assert builders and classes and contexts  # imported for their rows
 MODE_SETTERS = {
     *torch_state.SETTERS.values(), torch.autocast_increment_nesting, torch.autocast_decrement_nesting, torch.clear_autocast_cache,
 }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import functools
 import operator
 from collections.abc import Sequence
@@ -194,13 +193,6 @@ class ConstantCallable(Model):
 
     def hash_key(self, s: Services, v: Value) -> Any:
         return s.constant(v)
-
-
-@model(contextvars.ContextVar)
-class ContextVariableModel(ConstantCallable):
-    """Context variables: their values are guarded where they are read."""
-
-    __slots__ = ()
 
 
 PARTS = ("parts",)  # of a getter or caller: what it was made of

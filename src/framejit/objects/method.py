@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from framejit.core.services import Pending, Services
@@ -74,7 +75,9 @@ def method(target: Any, names: str = "") -> Callable[[Callable[..., Any]], Calla
     return register
 
 
-_SPECIMENS: dict[type, Any] = {int: 0, float: 0.0, bool: False, complex: 0j, range: range(0), slice: slice(None), type: Model}
+_SPECIMENS: dict[type, Any] = {
+    int: 0, float: 0.0, bool: False, complex: 0j, range: range(0), slice: slice(None), type: Model, ContextVar: ContextVar(""),
+}  # fmt: skip
 
 
 def raise_arity(s: Services, target: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
