@@ -119,7 +119,8 @@ class Heap:
         if type(real) is CellType:
             return gc.get_referents(real)
         if issubclass(type(real), dict) and type(field) is tuple:
-            return dict.values(real) if field is self.ITEMS else [dict.get(real, field[1])] if field[0] == "k" else ()
+            of_key = field[0] == "k" and not isinstance(field[1], Ref)
+            return dict.values(real) if field is self.ITEMS else [dict.get(real, field[1])] if of_key else ()
         return list(real) if type(real) in (list, set) and field is self.ITEMS else ()
 
     @contextmanager

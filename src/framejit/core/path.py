@@ -79,12 +79,13 @@ LEN = step("LEN", lambda o, _a: len(o), lambda p, _a: f"len({p})", "LOAD_LEN")
 BINARY = step("BINARY", lambda o, a: BINARY_OPERATORS[a[0]](o, a[1]), lambda p, a: f"({p} {a[0]} {a[1]})", "BINARY", True)
 COMPARE = step("COMPARE", lambda o, a: COMPARISONS[a[0]](o, a[1]), lambda p, a: f"({p} {a[0]} {a[1]})", "COMPARE", True)
 UNARY = step("UNARY", lambda o, a: UNARY_OPERATORS[a](o), lambda p, a: f"({a} {p})", "UNARY")
-# What a function makes of the value and some constants: it changes nothing that anybody else sees. The argument is a Called.
+# What a function makes of the value and some constants or values at other paths: it changes nothing that anybody else sees. The argument
+# is a Called.
 CALLED = step("CALLED", lambda o, a: a.function(o, *a.args), lambda _p, a: a.text, "CALL")
 
 
 class Called(NamedTuple):
-    """The function of a CALLED step, the constants behind its first argument, what stands for all of it in texts, whether by chance."""
+    """The function of a CALLED step, constants and paths behind its first argument, what stands for it in texts, whether by chance."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -137,6 +138,8 @@ class Path:
         arg = self.arg
         if STEPS[self.kind].binary:
             arg = (arg[0], arg[1].read(roots))
+        elif self.kind == CALLED:
+            arg = arg._replace(args=tuple(one.read(roots) if isinstance(one, Path) else one for one in arg.args))
         return STEPS[self.kind].read(self.parent.read(roots), arg)
 
     def __str__(self) -> str:
@@ -149,7 +152,9 @@ class Path:
         """Whether a random number takes part in the value, which the next run need not see again."""
         path: Path | None = self
         while path is not None:
-            if (path.kind == CALLED and path.arg.drawn) or (STEPS[path.kind].binary and path.arg[1].is_drawn()):
+            if path.kind == CALLED and (path.arg.drawn or any(isinstance(one, Path) and one.is_drawn() for one in path.arg.args)):
+                return True
+            if STEPS[path.kind].binary and path.arg[1].is_drawn():
                 return True
             path = path.parent
         return False

@@ -276,7 +276,7 @@ class Interpreter:
 
     def _check_lives(self, step: int) -> None:
         """What the instruction dropped dies; the region ends behind one that dropped what CPython finalizes at once."""
-        if deaths.WATCHED in self.trace.cache:
+        if deaths.WATCHED in self.trace.cache and self.frames:  # else the last frame has let go of what it held
             deaths.settle(self, step)
         if self.watched and self.frames and reach.lost(self, self.watched):
             if self.base:

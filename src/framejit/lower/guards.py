@@ -139,6 +139,10 @@ class Head:
                 self._group(path.parent).loads[path] = []
             elif path.kind in (BINARY, COMPARE):
                 self._need(path.arg[1], True)
+            elif path.kind == CALLED:
+                for other in path.arg.args:
+                    if isinstance(other, Path):
+                        self._need(other, True)
         return register
 
     def _group(self, path: Path) -> Group:
@@ -255,7 +259,7 @@ class Head:
         elif path.kind == UNARY:
             self._add("NOT", register, parent) if arg == "not" else self._add(op, register, UNARY_NUMBERS[arg], parent)
         elif path.kind == CALLED:
-            function, *more = [self._constant(obj) for obj in (arg.function, *arg.args)]
+            function, *more = [self.load(obj) if isinstance(obj, Path) else self._constant(obj) for obj in (arg.function, *arg.args)]
             self._add(op, register, function, (parent, *more), (), note=Note(self.text(path), ""))
         else:
             self._add_load(op, register, parent, arg, path)

@@ -413,14 +413,17 @@ def leave(s: Services, frame: Any, step: int) -> None:
     if not watched or is_hidden(s):
         return
     slots, is_root = frame.slots, s.is_root(frame)  # type: ignore[attr-defined]
+    refs = living(s, {*map(id, watched)}) if is_root else set()
     saved = list(slots)
     slots[:] = [NULL] * len(slots)
     left = [value for _, value in _by_id(s, saved)]
     asked = {id(of) for of in watched.values()} & _below(s, left, {key for key, _ in _by_id(s, reach.values(s))})
     if asked or is_root:
         found = reach.reached(s, None if is_root else asked)
-        lost = any(id(of) in asked and id(of) not in found and isinstance(of, Ref) and of.path is None for of in watched.values())
-        if (lost and _cannot_tell(s, found, is_root)) or (is_root and _real_ones_end(s, found, lost)):
+        slots[:] = [value if is_root and getattr(value, "path", None) is not None else NULL for value in saved]
+        kept = reach.reached(s, asked) if is_root else found  # what real objects hold is real when CPython lets go of these
+        lost = any(id(of) in asked and id(of) not in kept and isinstance(of, Ref) and of.path is None for of in watched.values())
+        if (lost and _cannot_tell(s, found, is_root)) or (is_root and _real_ones_end(s, found, lost, refs)):
             raise Retrace(("break", step))
         slots[:] = saved
         for index, value in enumerate(saved if lost else ()):
@@ -437,13 +440,13 @@ def _cannot_tell(s: Services, found: dict[int, Value], is_root: bool) -> bool:
     return any(value.cls is FrameType or (is_root and value.path is not None) for value in shown)
 
 
-def _real_ones_end(s: Services, found: dict[int, Value], lost: bool) -> bool:
-    """Whether CPython, which lets go of real objects at the end of a real frame, has to see callbacks of the capture by then."""
+def _real_ones_end(s: Services, found: dict[int, Value], lost: bool, refs: set[int]) -> bool:
+    """Whether CPython, which lets go of real objects at the end of a real frame, has to see callbacks of these references by then."""
     if lost and s.watched:  # type: ignore[attr-defined]
         return True
     for ref, of in s.trace.cache[WATCHED].items():
         path = getattr(of, "path", None)
-        if isinstance(of, Const) or path is None or not reach.in_frame(path):
+        if isinstance(of, Const) or path is None or not reach.in_frame(path) or id(ref) not in refs:
             continue
         if lost if id(ref) in found else not _only_removes(s, ref):
             return True

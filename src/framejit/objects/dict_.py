@@ -1,7 +1,8 @@
 """Dicts: partial knowledge of real ones (single keys), full knowledge of those born here or iterated.
 
 A dict known in full has the field `Heap.ITEMS`, a dict from hash key to (key, value). A real dict of which only single
-keys were asked has fields ("k", key) instead. Once `ITEMS` exists it alone is true.
+keys were asked has fields ("k", key) instead. Once `ITEMS` exists it alone is true. Objects that are hashed by identity are such keys
+too: no real dict has those of the capture, those that exist are looked up.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from framejit.core.errors import Raised, Unsupported
 from framejit.core.heap import MISSING, Heap
-from framejit.core.path import DICT_ITEM, DICT_KEY, DICT_VALUE, MEMBER, Path
+from framejit.core.path import CALLED, DICT_ITEM, DICT_KEY, DICT_VALUE, MEMBER, Called, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Node, Ref, Value, bool_const
 from framejit.objects.exact import ExactModel, type_name
@@ -133,7 +134,7 @@ def lookup(s: Services, ref: Ref, key: Any) -> Any:
         found = s.heap.get(ref, field)
         if found is not None:
             return found
-        if trusted(key):
+        if _is_plain(key):
             return s.heap.load(ref, field, _read(s, ref, key))
         items = full(s, ref)
     entry = items.get(key)
@@ -143,8 +144,10 @@ def lookup(s: Services, ref: Ref, key: Any) -> Any:
 def store(s: Services, ref: Ref, key: Any, value: Value, key_value: Value | None = None) -> None:
     """Write the value under a hash key; `key_value` is the key itself where it is not a constant."""
     heap = s.heap
-    if ref.path is not None and heap.get(ref, ITEMS) is None and trusted(key):
+    if ref.path is not None and heap.get(ref, ITEMS) is None and _is_plain(key):
         field = ("k", key)
+        if isinstance(key, Ref):
+            lookup(s, ref, key)
         if heap.get(ref, field) is not MISSING or field not in (heap.written.get(ref) or ()):
             heap.set(ref, field, value)
             return
@@ -228,7 +231,8 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
             if value is MISSING:
                 items.pop(name, None)
             else:
-                items[name] = (items[name][0] if name in items else Const(name), value)
+                new = name if isinstance(name, Value) else Const(name)
+                items[name] = (items[name][0] if name in items else new, value)
         s.heap.set(ref, ITEMS, items)
     return items
 
@@ -236,6 +240,39 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
 def _is_another(s: Services, path: Path, key: Any) -> bool:
     """Whether the key at this place is a function that is another one each time."""
     return type(key) is FunctionType and s.is_another(path, key, key.__code__)  # type: ignore[attr-defined]
+
+
+def _is_plain(key: Any) -> bool:
+    """Whether a real dict may be asked for this hash key alone: no user code compares it."""
+    if isinstance(key, Ref):
+        return True
+    kind = type(key)
+    return trusted(key) or (kind.__hash__ is object.__hash__ and kind.__eq__ is object.__eq__)
+
+
+def entry(key: Any, table: dict[Any, Any], default: Any) -> Any:
+    """What a dict has under an object that is hashed by identity."""
+    return dict.get(table, key, default)
+
+
+def _tell_apart(s: Services, ref: Ref, key: Any) -> None:
+    """The other objects of its class that a real dict was asked for are others than this one."""
+    one = key if isinstance(key, Ref) else Const(key, s.trace.roots.const(key))
+    for field in list(s.heap.fields_of(ref)):
+        name = field[1] if type(field) is tuple and field[0] == "k" else None
+        if isinstance(name, Ref) and name.cls is one.cls:
+            s.is_same(name, one)
+        elif isinstance(one, Ref) and type(name) is one.cls:
+            s.is_same(Const(name, s.trace.roots.const(name)), one)
+
+
+def _read_by_identity(s: Services, ref: Ref, key: Ref) -> Any:
+    """What a real dict has under an object that exists."""
+    assert ref.path is not None and key.path is not None
+    path = key.path.to(CALLED, Called(entry, (ref.path, MISSING), f"{ref.path}[{key.path}]"))
+    found = entry(key.real, ref.real, MISSING)
+    s.guard(path, "IS" if found is MISSING else "IS_NOT", MISSING)
+    return MISSING if found is MISSING else s.input(path, found)
 
 
 def in_raw_order(real: OrderedDict[Any, Any]) -> bool:
@@ -247,8 +284,12 @@ def _read(s: Services, ref: Ref, key: Any) -> Any:
     path = ref.path
     assert path is not None
     real = ref.real
-    if issubclass(type(key), type) and key in s.trace.classes:
-        return MISSING  # a class that the captured code defines is in no dict that exists
+    if (isinstance(key, Ref) and key.virtual) or (issubclass(type(key), type) and key in s.trace.classes):
+        return MISSING  # what the captured code makes is in no dict that exists
+    if isinstance(key, Ref) or not trusted(key):
+        _tell_apart(s, ref, key)
+    if isinstance(key, Ref):
+        return _read_by_identity(s, ref, key)
     if not dict.__contains__(real, key):
         s.guard(path, "DICT_MISSING", key)
         return MISSING

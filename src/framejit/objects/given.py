@@ -14,10 +14,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from framejit import _C
+from framejit.config import config
 from framejit.core.path import CALLED, ITEM, Called, Path
 from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, Const, Number, Pack, Ref, Value
-from framejit.objects import dict_, iterator, set_
+from framejit.objects import dict_, iterator, reach, set_
 from framejit.objects.members import each
 from framejit.objects.rebuild import ADVANCERS, Field
 from framejit.reasons import R
@@ -76,6 +77,15 @@ class Reader:
             return Number(int, path, found)
         s.guard(path, "EQ", found)
         return Const(found)
+
+    def counted(self, place: int) -> Value:
+        """A number that changes from call to call: one of the program from the start, unless each call may bring another object."""
+        s, path = self.s, self.path.to(ITEM, place)
+        assert self.ref.path is not None
+        if reach.in_frame(self.ref.path) or config.specialize_int or ("static", str(path)) in s.decisions:  # type: ignore[attr-defined]
+            return self.value(place)
+        s.guard(path, "TYPE", int)
+        return Number(int, path, self.parts[place])
 
     def of_sequence(self, name: str, may_change: Callable[[Value], bool]) -> Fields:
         """What an iterator goes through by index, under this name, and the index."""

@@ -46,7 +46,7 @@ def _count_parts(real: Any) -> tuple[Any, ...] | None:
 
 @given(itertools.count, _count_parts, lambda before, now: (count_to, [now("value")]) if moved(before, now, "value") else None)
 def _(reader: Reader) -> Fields:
-    return {"value": reader.value(0), "step": reader.constant(1)}
+    return {"value": reader.counted(0), "step": reader.constant(1)}
 
 
 def _take(before: Field, now: Field) -> tuple[Any, list[Value]] | None:

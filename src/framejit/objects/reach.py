@@ -219,6 +219,8 @@ def contents(heap: Heap, ref: Ref) -> list[Value]:
     for name, field in fields.items():
         if name not in ARTIFICIAL and not (type(name) is tuple and name[0] in ("k", "appended") and heap.ITEMS in fields):
             _collect(field, found)
+            if type(name) is tuple and name[0] == "k" and isinstance(name[1], Value) and field is not MISSING:
+                found.append(name[1])
     return found
 
 
