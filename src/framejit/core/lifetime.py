@@ -88,7 +88,7 @@ def ending(real: Any) -> frozenset[int]:
             seen.add(id(part))
             if finalizes(part):
                 found.add(id(part))
-            elif type(part) in CONTAINERS and len(waiting) <= MANY:
+            elif (type(part) in OWNERS or type(part) is FunctionType) and len(waiting) <= MANY:
                 waiting.append(part)
     return frozenset(found)
 
@@ -104,6 +104,8 @@ def _parts(real: Any) -> Iterable[Any]:
         return gc.get_referents(real) if len(real) <= MANY else ()
     if issubclass(kind, BaseException):
         return _of_error(real)
+    if kind is FunctionType:
+        return _of_function(real)
     if kind is Context:
         return real.values() if len(real) <= MANY else ()
     if not FLAGS(kind) & HEAP_TYPE and hasattr(kind, "__next__"):
@@ -111,6 +113,13 @@ def _parts(real: Any) -> Iterable[Any]:
     if kind in OWNERS or (FLAGS(kind) & HEAP_TYPE and not issubclass(kind, (type, ModuleType))):
         return _of_instance(real)
     return ()
+
+
+def _of_function(function: FunctionType) -> Iterator[Any]:
+    """The defaults and cells of a function: what it does not share with others."""
+    yield from function.__defaults__ or ()
+    yield from (function.__kwdefaults__ or {}).values()
+    yield from function.__closure__ or ()
 
 
 def _behind(iterator: Any) -> Iterator[Any]:

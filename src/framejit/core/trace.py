@@ -65,6 +65,7 @@ class Trace:
         self.heap = Heap(self.trail)
         self.guards: dict[Any, Guard] = {}
         self.type_rows: dict[tuple[type, str], Any] = {}
+        self.bound: dict[Path, bool] = {}  # locals that must not be empty
         self.graph = torch.fx.Graph()
         self.first: torch.fx.Node | None = None  # the first operator: inputs stand before it
         self.shape_env = ShapeEnv(allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
@@ -85,7 +86,8 @@ class Trace:
     def close(self) -> None:
         """Break the cycles at the end of a capture: the objects that it has seen must not wait for the collector."""
         heap = self.heap
-        for table in (self.trail.log, heap.fields, heap.initial, heap.written, heap.reads, heap.given, self.known, self.alive, self.cache):
+        own = self.trail.log, self.known, self.alive, self.cache, self.bound
+        for table in (*own, heap.fields, heap.initial, heap.written, heap.reads, heap.given):
             table.clear()
         self.roots.close()
 
@@ -96,6 +98,11 @@ class Trace:
         key = (path, predicate, type(operand), operand if type(operand).__hash__ is not None and _plain(operand) else id(operand))
         if key not in self.guards:
             self.trail.put(self.guards, key, Guard(path, predicate, operand, origin))
+
+    def note_bound(self, path: Path) -> None:
+        """A local of a real frame was used, if only to be dropped: other frames may come where it is unbound."""
+        if path.parent is None and path not in self.bound:
+            self.trail.put(self.bound, path, True)
 
     def guard_type_attr(self, cls: type, name: str, found: Any, origin: Any = None) -> None:
         """Record that looking `name` up along the MRO of `cls` gives `found` (MISSING: nothing)."""

@@ -263,7 +263,7 @@ class Interpreter:
             if (watched or deaths.WATCHED in cache) and ins.op not in HOLDING_OPS:
                 self._check_lives(step)
             if not frames:
-                if deaths.REFERENCES in cache:
+                if deaths.may_leave_cycles(self):
                     deaths.note_cycles(self)
                 slots = () if self.callers else tuple(frame.slots)
                 return Exit(ExitKind.RETURN, value=self.returned, leaves=self.callers, slots=slots, handled=self.state["handled"])
@@ -324,7 +324,7 @@ class Interpreter:
         del self.frames[self.mark_depth :]
         if self.trace.tainted:  # the present instruction has changed tensors, or one inside of it: the region ends in front of it
             raise Retrace(("break", self.mark_step)) from None
-        if deaths.REFERENCES in self.trace.cache:
+        if deaths.may_leave_cycles(self):
             deaths.note_cycles(self)
         state: FrameState | None = None
         frames = self.frames[len(self.waiting) :]

@@ -124,6 +124,8 @@ def load_fast(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     if value is NULL:
         name = frame.code.locals[ins.value].name
         interp.raise_error(UnboundLocalError, f"cannot access local variable '{name}' where it is not associated with a value")
+    if type(value) is Lazy:
+        interp.trace.note_bound(value.path)
     frame.stack.append(value)
     frame.index += 1
 
@@ -170,6 +172,8 @@ def delete_fast(interp: Interpreter, frame: Frame, ins: Instr) -> None:
         name = frame.code.locals[ins.value].name
         interp.raise_error(UnboundLocalError, f"cannot access local variable '{name}' where it is not associated with a value")
     old = frame.slots[ins.value]
+    if type(old) is Lazy:
+        interp.trace.note_bound(old.path)
     interp.empty_slot(ins.value)
     frame.slots[ins.value] = NULL
     frame.index += 1

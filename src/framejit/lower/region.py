@@ -65,6 +65,8 @@ class Lowering:
 
     def _prepare(self) -> None:
         self.head.plan(list(self.trace.guards.values()))
+        for path in self.trace.bound:
+            self.head.want(path)
         self.exits.prepare(self.leave)
         self.effects.emit()
         self.rows = self.exits.emit()

@@ -1,9 +1,9 @@
-"""How objects that the capture made die, where a weak reference's callback waits for it: reference by reference, as CPython counts.
+"""How objects that the capture made die, where `__del__` or a weak reference's callback waits for it: one by one, as CPython counts.
 
 Where an instruction dropped something that leads to such an object, and nothing else does, the objects that nothing leads to are told
 apart: those in a cycle, and what these hold, live on until CPython's collector finds them; the others die now. The one that the rest
-hangs on dies first: its weak references are cleared, their callbacks called, and then it lets go of what it holds, in CPython's order.
-Where that order is not known, or C code may hold what the capture does not see, CPython does the instruction.
+hangs on dies first: its `__del__` is called, its weak references are cleared, their callbacks called, and then it lets go of what it
+holds, in CPython's order. Where that order is not known, or C code may hold what the capture does not see, CPython does the instruction.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from framejit.objects.object_ import DICT_FIELD
 from framejit.reasons import R
 
 CALLBACK, DEAD = ("callback",), ("dead",)
-WATCHED = "referents of weak references"  # in the cache of the trace: reference with a callback -> its referent
+WATCHED = "waited for"  # in the cache of the trace: reference with a callback -> its referent; object with `__del__` -> itself
 REFERENCES = "weak references"  # (REFERENCES, referent) -> the references of the capture, in the order of CPython's list
 UNDEAD = "unreachable cycles"  # what only the collector finds: it is made at the exit
 UNSURE = "when an object dies"
@@ -58,6 +58,14 @@ def watch(s: Services, ref: Ref, of: Value) -> None:
     s.trace.trail.put(s.trace.cache, WATCHED, {**before, ref: of})
     if not before:
         s.drops.begin(s)  # type: ignore[attr-defined]
+
+
+def watch_end(s: Services, made: Ref) -> None:
+    """A new object of a class with `__del__`, which is called when nothing holds the object any more."""
+    if not isinstance(s.special(made, "__del__"), Pack):
+        s.unsupported(R.OPAQUE_CALL, made, "its instances have a finalizer")
+    s.trace.trail.put(s.trace.cache, reach.KEEP, True)
+    watch(s, made, made)
 
 
 def _forget(s: Services, refs: Iterable[Ref]) -> None:
@@ -337,6 +345,9 @@ def may_have_died(s: Services, real: Any) -> bool:
 
 def _die(s: Services, ruins: Ruins, value: Value, told: set[int]) -> None:
     """One object dies: its weak references are cleared, then it lets go of what it holds."""
+    if isinstance(value, Ref) and value in s.trace.cache[WATCHED] and s.trace.cache[WATCHED][value] is value:
+        _finalize(s, value)
+        return
     held: list[Any] = s.held  # type: ignore[attr-defined]
     parts = [part for part in contents(s, value) if id(part) in ruins.dead]
     telling = [part for part in parts if not told.isdisjoint(ruins.below(id(part)))]
@@ -353,6 +364,27 @@ def _die(s: Services, ruins: Ruins, value: Value, told: set[int]) -> None:
     finally:
         s.dying -= 1  # type: ignore[attr-defined]
     held.pop()
+
+
+def _finalize(s: Services, value: Ref) -> None:
+    """`__del__` is called, once, and the object dies unless something holds it now."""
+    _forget(s, [value])
+    s.held.append([value])  # type: ignore[attr-defined]
+    s.dying += 1  # type: ignore[attr-defined]
+    try:
+        bound = s.special(value, "__del__")
+        assert isinstance(bound, Pack)
+        _run(s, *bound.items)
+    finally:
+        s.dying -= 1  # type: ignore[attr-defined]
+    s.held.pop()  # type: ignore[attr-defined]
+    if living(s, {id(value)}):
+        _unsure(s, value)  # the real one would not know that it was finalized
+    s.dying += 1  # type: ignore[attr-defined]
+    try:
+        _settle(s, (value,))
+    finally:
+        s.dying -= 1  # type: ignore[attr-defined]
 
 
 def _has_many(s: Services, ruins: Ruins, value: Value, told: set[int]) -> bool:
@@ -392,13 +424,13 @@ def _call_back(s: Services, value: Value) -> None:
     _settle(s, ())
 
 
-def _run(s: Services, callback: Value, ref: Ref) -> None:
-    """Call a callback as CPython does where an object dies; what it raises would only be printed."""
+def _run(s: Services, callback: Value, *args: Value) -> None:
+    """Call a callback or `__del__` as CPython does where an object dies; what it raises would only be printed."""
     interp: Any = s
     hidden, floor = interp.hidden, interp.floor
     interp.hidden, interp.floor = 1, len(interp.frames)
     try:
-        pending = s.tail_call(callback, [ref])
+        pending = s.tail_call(callback, args)
         interp.hidden = -1  # no C code waits for this frame
         s.finish(pending)
     except Raised as raised:
@@ -484,8 +516,13 @@ def is_alive(s: Services, of: Value) -> bool | None:
     return id(of) in Ruins(s, found, (of,)).undead
 
 
+def may_leave_cycles(s: Services) -> bool:
+    """Whether somebody waits for the end of an object."""
+    return REFERENCES in s.trace.cache or bool(s.trace.cache.get(WATCHED))
+
+
 def note_cycles(s: Services) -> None:
-    """At the end of a region: what only the collector finds is made real where a weak reference to it may be left."""
+    """At the end of a region: what only the collector finds is made real where `__del__` or a weak reference to it may be left."""
     ruins, cache = Ruins(s, reach.reached(s), ()), s.trace.cache
     if ruins.undead:
         asked = {id(key[1]) for key in cache if type(key) is tuple and key[0] == REFERENCES}

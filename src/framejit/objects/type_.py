@@ -15,6 +15,7 @@ from framejit.core.path import MEMBER, Path
 from framejit.core.services import Pending, Services
 from framejit.core.state import Result
 from framejit.core.value import NULL, Const, Node, Pack, Ref, Value, bool_const
+from framejit.objects import deaths
 from framejit.objects.constants import REPLICAS
 from framejit.objects.exact import type_name
 from framejit.objects.members import Members
@@ -25,6 +26,7 @@ from framejit.rules.registry import HANDLERS, handler
 
 STORAGE: dict[type, Callable[[], Any]] = {list: tuple, dict: dict, set: lambda: Members({}, set)}
 HEAP_TYPE = 1 << 9
+HAVE_GC = 1 << 14  # CPython remembers that `__del__` was called
 DISALLOW_INSTANTIATION = 1 << 7
 IS_ABSTRACT = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 CONTENTS = ("contents",)  # of a cell
@@ -75,11 +77,17 @@ def _enum_member(s: Services, cls: type[enum.Enum], args: list[Value]) -> Value:
 
 
 def allocate(s: Services, target: Const, new: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """A new instance by a `__new__` written in C."""
+    """A new instance by a `__new__` written in C; one with `__del__` is waited for."""
     cls = target.obj
-    owner = getattr(new, "__self__", None)
+    made = _allocate(s, cls, getattr(new, "__self__", None), args, kwargs)
     if cls not in REPLICAS and s.type_lookup(cls, "__del__") is not MISSING:
-        s.unsupported(R.OPAQUE_CALL, cls, "its instances have a finalizer")
+        if not isinstance(made, Ref) or not made.virtual or not cls.__flags__ & HAVE_GC:
+            s.unsupported(R.OPAQUE_CALL, cls, "its instances have a finalizer")
+        deaths.watch_end(s, made)
+    return made
+
+
+def _allocate(s: Services, cls: Any, owner: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if cls.__flags__ & IS_ABSTRACT:
         abstract = vars(type)["__abstractmethods__"].__get__(cls)
         names, many = ", ".join(sorted(abstract)), "s" if len(abstract) > 1 else ""
@@ -102,6 +110,8 @@ ONE_ARGUMENT = "object.__new__() takes exactly one argument (the type to instant
 def _had_new(s: Services, cls: type) -> bool:
     """Whether the class had a `__new__` of its own that was deleted: CPython then keeps its slot, and refuses arguments."""
     known = s.trace.cache.setdefault(_had_new, {})
+    if s.type_lookup(cls, "__del__") is not MISSING:
+        return False  # to find out would end an instance
     if cls not in known:
         try:
             known[cls] = type(object.__new__(cls, None)) is not cls  # type: ignore[call-arg]
