@@ -477,3 +477,10 @@ def test_contexts_are_compared_by_what_they_hold(x, given, level, other):
     found += [one == two, two == given, given != two]
     one.run(LEVEL.set, Always())
     return x + 1, found, one == two, two == one, one == one.copy(), seen
+
+
+@leaves()
+def test_special_methods_by_name(x, given, level, other):
+    keys = iter(given)
+    found = contextvars.Context.__getitem__(given, LEVEL), given.__contains__(OTHER), given.__len__(), given.__eq__(given), given.__eq__(1)
+    return x + 1, found, keys.__next__() is LEVEL, [*given.__iter__()] == [LEVEL]

@@ -226,10 +226,14 @@ class ContextModel(ExactModel):
 
 
 def _is_equal(s: Services, one: Ref, other: Ref) -> bool:
-    keys = contexts.variables(s, one).keys()
-    if keys != contexts.variables(s, other).keys():
+    """Whether contexts hold equal values, compared in the order of the first one until two differ."""
+    if len(contexts.variables(s, one)) != len(contexts.variables(s, other)):
         return False
-    return all(same_or_equal(s, held(s, one, key)[1], held(s, other, key)[1]) for key in contexts.ordered(s, one))
+    for key in contexts.ordered(s, one):
+        found = held(s, other, key)
+        if found is MISSING or not same_or_equal(s, held(s, one, key)[1], found[1]):
+            return False
+    return True
 
 
 def _find(s: Services, v: Value, key: Value) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
+from contextvars import Context
 from types import GeneratorType, WrapperDescriptorType
 from typing import Any
 
@@ -21,7 +22,7 @@ from framejit.rules.registry import HANDLERS, Handler
 
 KINDS: tuple[type, ...] = (
     int, float, bool, complex, str, bytes, tuple, list, dict, OrderedDict, defaultdict, set, frozenset, range, slice, deque,
-    type(None), GeneratorType, *dict_view.VIEWS, *iterator.ROWS,
+    type(None), GeneratorType, Context, *dict_view.VIEWS, *iterator.ROWS,
 )  # fmt: skip
 
 
