@@ -225,6 +225,17 @@ def test_with_weak_references(x, kept, holder):
     return x + 1, ref() is None
 
 
+@compared(breaks=2)
+def test_the_last_weak_reference_is_called_first_behind_a_break(x, kept, holder):
+    one = Ends("one")
+    holder.ref = weakref.ref(one, lambda ref: note("first"))
+    ref = weakref.ref(one, lambda ref: note("second"))
+    kept.append(weakref.ref(one, lambda ref: note("third")))
+    framejit.graph_break()
+    del one
+    return x + 1
+
+
 @compared()
 def test_in_loops_and_blocks(x, kept, holder):
     for name in ("one", "two"):

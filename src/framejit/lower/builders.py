@@ -15,7 +15,7 @@ from framejit.core.heap import MISSING
 from framejit.core.program import EMPTY
 from framejit.core.value import NONE, Const, Ref
 from framejit.lower.materialize import DICT_FIELD, FILLERS, ITEMS, UNMADE, Materializer, builder
-from framejit.objects import async_generator, callables, exception, frame_, function, generator, proxy, weak
+from framejit.objects import async_generator, callables, deaths, exception, frame_, function, generator, proxy, weak
 from framejit.rules import caches
 
 
@@ -79,9 +79,26 @@ def _cached_function(m: Materializer, ref: Ref) -> int:
     return register
 
 
+def _older_first(m: Materializer, ref: Ref) -> None:
+    """Make the references to the same object that were made before this one: CPython calls the callback of the last first."""
+    of = m.heap.fields_of(ref)[weak.REFERENT]
+    others = deaths.references_in(m.trace.cache, of)
+    if len(others) > 1 and id(of) not in m.ordering:
+        m.ordering.add(id(of))
+        for other in reversed(others):
+            if other is ref:
+                break
+            if weak.DEAD not in m.heap.fields_of(other):
+                m.value(other)
+        m.ordering.remove(id(of))
+
+
 @builder(weak.Reference)
 def _weak_reference(m: Materializer, ref: Ref) -> int:
     fields = m.heap.fields_of(ref)
+    _older_first(m, ref)
+    if id(ref) in m.made:
+        return m.made[id(ref)]
     hashed = getattr(fields.get(weak.HASHED, NONE), "obj", None)  # None: not; True: as its referent is; else its hash
     is_dead = weak.DEAD in fields and hashed is not True
     if is_dead:

@@ -66,6 +66,7 @@ class Materializer:
         self.alive: list[Value] = []
         self.early: set[Ref] = set()  # containers of cycles: made empty, filled when all else is there
         self.unfilled: list[Ref] = []
+        self.ordering: set[int] = set()  # objects whose weak references are being made, one after the other
         self.depth = 0
         self.namespaces: dict[int, int] = {}  # empty dicts of instances that were made, asked for only where they are used
         self.last: list[Instruction] = []  # behind all else

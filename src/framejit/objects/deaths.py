@@ -37,7 +37,12 @@ MANY = 200  # objects in unreachable cycles: the collector has come by then
 
 def references(s: Services, of: Value) -> tuple[Ref, ...]:
     """The weak references to an object that the capture made, dead ones included, in the order of CPython's list."""
-    found: tuple[Ref, ...] = s.trace.cache.get((REFERENCES, _name(of)), ())
+    return references_in(s.trace.cache, of)
+
+
+def references_in(cache: dict[Any, Any], of: Value) -> tuple[Ref, ...]:
+    """The same, from the cache of the trace."""
+    found: tuple[Ref, ...] = cache.get((REFERENCES, _name(of)), ())
     return found
 
 
