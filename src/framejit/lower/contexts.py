@@ -7,6 +7,7 @@ from framejit.core.heap import MISSING
 from framejit.core.value import Ref
 from framejit.lib import contexts as lib
 from framejit.lower.materialize import FILLERS, Materializer, builder
+from framejit.objects.rebuild import rebuild
 from framejit.rules import context, contexts
 
 
@@ -65,5 +66,9 @@ def _token(m: Materializer, ref: Ref) -> int:
 
 
 @builder(str)
-def _unknown_text(m: Materializer, ref: Ref) -> int:
-    raise Retrace(("break", m.heap.get(ref, context.STEP)))
+def _text(m: Materializer, ref: Ref) -> int:
+    step = m.heap.get(ref, context.STEP)
+    if step is not None:  # of an error, with an address in it
+        raise Retrace(("break", step))
+    function, values = rebuild(m.heap, ref)
+    return m.call(function, *(m.value(value) for value in values))

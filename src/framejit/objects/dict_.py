@@ -111,7 +111,9 @@ def key_in(s: Services, ref: Value, value: Value) -> Any:
     if not isinstance(value, (Const, Node)) and isinstance(s.type_lookup(value.cls, "__hash__"), FunctionType):
         depends = True
     name = hash_key(s, value, full(s, ref) if depends else None)
-    return name if depends or trusted(name) else _apart(s, name, full(s, ref))
+    if depends or trusted(name):
+        return name
+    return _apart(s, name, s.heap.get(ref, ITEMS) if issubclass(ref.cls, dict) and _is_plain(name) else full(s, ref))
 
 
 def realize_dict(s: Services, path: Path, real: dict[Any, Any]) -> Ref:

@@ -50,7 +50,10 @@ def join(s: Services, pieces: Iterable[Value]) -> Value:
         if not is_text(s, v):
             parts[-1] += s.constant(v)
             continue
-        first, *rest = s.heap.get(v, ARGUMENTS).items  # type: ignore[arg-type]
+        known = s.heap.get(v, ARGUMENTS).items  # type: ignore[arg-type]
+        if not known:
+            s.unsupported(R.OPAQUE_OPERATION, v, "a text that only CPython knows")
+        first, *rest = known
         parts[-1] += first.obj
         parts += [item.obj if place % 2 else item for place, item in enumerate(rest)]
     if len(parts) == 1:

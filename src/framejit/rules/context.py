@@ -14,6 +14,7 @@ from framejit.lib import contexts as lib
 from framejit.objects.callables import ConstantCallable
 from framejit.objects.exact import ExactModel
 from framejit.objects.iterator import iterator
+from framejit.objects.later import ARGUMENTS, FUNCTION
 from framejit.objects.method import method
 from framejit.objects.model import model
 from framejit.objects.object_ import ObjectModel
@@ -34,7 +35,7 @@ WRITERS[USED] = lambda used: (lib.use, [])
 
 def unknown_text(s: Services) -> Value:
     """The text of an error that tells the address of an object of the capture: who asks for it makes the instruction a break."""
-    return s.heap.new(str, {STEP: s.steps})  # type: ignore[attr-defined]
+    return s.heap.new(str, {FUNCTION: Const(str), ARGUMENTS: Pack(tuple, ()), STEP: s.steps})  # type: ignore[attr-defined]
 
 
 # -- variables ------------------------------------------------------------------------------------------------------------

@@ -21,7 +21,6 @@ import struct
 import sys
 import time
 import types
-import weakref
 from typing import Any
 
 from framejit.core.heap import MISSING
@@ -569,11 +568,8 @@ def look_at_clock(s: Services, args: list[Value], kwargs: dict[str, Value]) -> V
     return s.unsupported(R.OPAQUE_CALL, time)
 
 
-# Python functions whose state the capture itself changes: the caches of all loggers there are, the table of finalizers.
-_FINALIZERS = [getattr(found, "fget", found) for found in vars(weakref.finalize).values()]
-SHARED_WITH_THE_CAPTURE = (
-    vars(logging.Manager)["_clear_cache"], *(found for found in _FINALIZERS if isinstance(found, types.FunctionType)),
-)  # fmt: skip
+# Python functions whose state the capture itself changes: the caches of all loggers there are.
+SHARED_WITH_THE_CAPTURE = (vars(logging.Manager)["_clear_cache"],)
 
 
 def _shared(function: Any) -> None:
