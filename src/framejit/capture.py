@@ -167,7 +167,9 @@ def record_of(code: CodeType) -> Record:
 def start() -> None:
     """Take over the C core's questions; called once, by the lazy loader."""
     interop.hide(classify, reject, replayed, miss)
-    Trace()  # the first one has torch look for modules, and what is raised in that keeps the frames that wait
+    first = threading.Thread(target=Trace)  # torch looks for modules, and what is raised in that keeps the frames below it
+    first.start()
+    first.join()
     _C.set_tensor_types((torch.Tensor, torch.nn.Module))
     _C.set_rng_hooks(replay.save_generators, replay.restore_generators)
     _C.set_classify(classify)
