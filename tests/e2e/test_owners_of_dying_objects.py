@@ -5,17 +5,7 @@ from __future__ import annotations
 import weakref
 
 from support import check
-
-
-class Thing:
-    def __init__(self, value=0):
-        self.value = value
-
-    def method(self):
-        return self.value
-
-    def __repr__(self):
-        return f"Thing({self.value})"
+from things import Thing
 
 
 class Tagged(weakref.ref):
