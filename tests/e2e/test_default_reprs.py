@@ -164,3 +164,10 @@ def test_the_text_does_not_keep_the_object():
     _, gone, text, reference = framejit.compile(function, backend="eager")(torch.ones(2))
     gc.collect()
     assert gone and reference() is None and text.startswith(f"<{__name__}.Plain object at 0x")
+
+
+def test_the_repr_of_a_very_long_list():
+    def program(x):
+        return x + 1, repr([0] * 300_000)
+
+    assert framejit.compile(program, backend="eager")(torch.ones(1))[1] == program(torch.ones(1))[1]

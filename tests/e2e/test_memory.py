@@ -1,5 +1,6 @@
 """Nothing grows with calls, recompilations and breaks, and nothing is kept alive that eager would free."""
 
+import collections
 import dataclasses
 import gc
 import sys
@@ -8,6 +9,7 @@ import weakref
 import torch
 
 import framejit
+from framejit.core import heap
 
 
 def blocks() -> int:
@@ -205,3 +207,22 @@ def test_identities_leave_no_cycles():
     finally:
         gc.enable()
     assert log == ["gone"]
+
+
+def test_a_container_that_changes_very_often_ends_a_region(monkeypatch):
+    monkeypatch.setattr(heap, "MOST_KEPT", 5000)
+
+    def program(x):
+        queue = collections.deque(range(50))
+        for i in range(300):
+            queue.append(i)
+            queue.popleft()
+        return x + len(queue), list(queue)
+
+    breaks = []
+    done = framejit.events.subscribe(breaks.append, framejit.events.Break)
+    compiled = framejit.compile(program, backend="eager")
+    for _ in range(2):
+        assert compiled(torch.ones(1))[1] == program(torch.ones(1))[1]
+    done()
+    assert "CODE_TOO_LARGE" in {each.reason.id for each in breaks}

@@ -14,6 +14,7 @@ from framejit.core.value import Ref
 from framejit.reasons import R
 
 LONGEST = 4096  # items
+MOST_KEPT = 1 << 25  # items of all states of containers that a capture keeps: some hundred megabytes
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
 
@@ -58,7 +59,7 @@ class Heap:
     storage of built-in types the constants below. A value MISSING means known to be absent.
     """
 
-    __slots__ = ("trail", "fields", "initial", "written", "reads", "given")
+    __slots__ = ("trail", "fields", "initial", "written", "reads", "given", "kept")
 
     ITEMS = ("items",)  # list: tuple of Values; dict, set: dict of key -> (key Value, Value)
     APPENDED = ("appended",)  # list of which only the end was touched: values appended to the unread base
@@ -69,6 +70,7 @@ class Heap:
         self.initial: dict[Ref, dict[Any, Any]] = {}
         self.written: dict[Ref, dict[Any, frozenset[int]]] = {}  # ref -> fields in order of first write -> what must not be dropped
         self.reads: dict[tuple[Ref, Any], Any] = {}
+        self.kept = 0
         self.given: dict[int, Callable[[Heap], bool]] = {}  # by identity, what runs no Python code any more when it dies, if this says so
 
     def new(self, cls: type, fields: dict[Any, Any] | None = None) -> Ref:
@@ -99,8 +101,10 @@ class Heap:
         """Write a field: an effect if the object is real. Unsupported where a very long container grows: each state of it is kept."""
         if field is self.ITEMS or field is self.APPENDED:
             before = self.get(ref, field)
-            if before is not None and LONGEST <= len(before) < len(value):
-                raise Unsupported(R.CODE_TOO_LARGE, ref, "a container that grows very long")
+            if before is not None:
+                self.kept += len(value)
+                if LONGEST <= len(before) < len(value) or self.kept > MOST_KEPT:
+                    raise Unsupported(R.CODE_TOO_LARGE, ref, "a container that grows very long, or changes very often")
         if ref.path is not None:
             writes = self._table(self.written, ref)
             if field not in writes:

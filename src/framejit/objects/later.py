@@ -44,21 +44,23 @@ def is_text(s: Services, v: Value) -> bool:
 
 def join(s: Services, pieces: Iterable[Value]) -> Value:
     """Texts put together."""
-    parts: list[Any] = [""]
+    texts: list[list[str]] = [[]]
+    objects: list[Value] = []
     for piece in pieces:
         v = s.force(piece)
         if not is_text(s, v):
-            parts[-1] += s.constant(v)
+            texts[-1].append(s.constant(v))
             continue
         known = s.heap.get(v, ARGUMENTS).items  # type: ignore[arg-type]
         if not known:
             s.unsupported(R.OPAQUE_OPERATION, v, "a text that only CPython knows")
-        first, *rest = known
-        parts[-1] += first.obj
-        parts += [item.obj if place % 2 else item for place, item in enumerate(rest)]
-    if len(parts) == 1:
-        return Const(parts[0])
-    return later(s, str, spelled, *[part if place % 2 else Const(part) for place, part in enumerate(parts)])
+        texts[-1].append(known[0].obj)
+        objects += known[1::2]
+        texts += [[text.obj] for text in known[2::2]]
+    joined = [Const("".join(parts)) for parts in texts]
+    if not objects:
+        return joined[0]
+    return later(s, str, spelled, *[part for pair in zip(joined, objects, strict=False) for part in pair], joined[-1])
 
 
 def written(s: Services, *pieces: str | Value) -> Value:
