@@ -221,7 +221,7 @@ def _drain(iterator: Any) -> list[Any]:
     try:
         items.extend(itertools.islice(iterator, 5))
     except Exception as error:  # noqa: BLE001 - part of what is observed
-        items.append(error)
+        items.append(error.with_traceback(error.__traceback__.tb_next))  # the frame of this function would hold what it returns
     return items
 
 
