@@ -60,12 +60,13 @@ static inline bool shape_matches(const TensorCheck *c, const int64_t *sizes, con
     return true;
 }
 
-// What requires_grad() answers, without its two calls. Graphs of some backends lose the tangents of forward-mode
-// differentiation: a tensor with one never passes.
+// What requires_grad() answers, without its two calls, but for views, which ask what they are views of. Graphs of some backends
+// lose the tangents of forward-mode differentiation: a tensor with one never passes.
 static inline bool autograd_matches(const TensorCheck *c, const at::TensorImpl *t) {
     auto *meta = static_cast<torch::autograd::AutogradMeta *>(t->autograd_meta());
     if (!meta) return !c->requires_grad;
-    if ((meta->requires_grad_ || meta->grad_fn_) != c->requires_grad) return false;
+    bool requires_grad = meta->is_view_ ? meta->requires_grad() : meta->requires_grad_ || meta->grad_fn_;
+    if (requires_grad != c->requires_grad) return false;
     return !meta->fw_grad_ || meta->fw_grad_->empty();
 }
 

@@ -258,3 +258,15 @@ def test_explains_states():
     with torch.no_grad():
         assert _C.run(program, [1]) == ("miss", 0)
     assert program.explain_failure() == (0, "grad_mode: 0 was 1")
+
+
+def test_a_view_requires_grad_as_what_it_is_a_view_of():
+    base = torch.ones(4)
+    with torch.no_grad():
+        view = base[1:]
+    base.requires_grad_()
+    assert view.requires_grad
+    check = _C.tensor_check(view)
+    program = Listing("test", (Instruction("LOAD_SLOT", (0, 0)), Instruction("CHECK_TENSOR", (0, 0)), Instruction("RETURN", (0,))), (check,), 1, ())
+    assert _C.run(program.pack(), (view,))[0] == "exit"
+    assert _C.run(program.pack(), (torch.ones(4)[1:],))[0] == "miss"

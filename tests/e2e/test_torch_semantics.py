@@ -20,7 +20,7 @@ from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import framejit
-from support import program
+from support import program, same
 
 
 class Net(nn.Module):
@@ -729,3 +729,41 @@ def test_errors_in_forward_show_the_users_lines():
     call = framejit.compile(model, backend="eager")
     assert lines(call) == expected
     assert lines(call) == expected
+
+
+def view_without_grad(changed):
+    base = torch.ones(4, requires_grad=True) * 1
+    with torch.no_grad():
+        view = base[1:]
+        view *= 2
+    if changed:
+        base.mul_(2)
+    return view
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_views_whose_history_is_out_of_date(changed):
+    def program(x):
+        y = x.detach() + 1
+        framejit.graph_break()
+        return y * x.shape[0], x
+
+    compiled = framejit.compile(program, backend="eager")
+    for _ in range(2):
+        same(compiled(view_without_grad(changed))[0], program(view_without_grad(changed))[0])
+    with framejit.config.patch(strict=True):
+        framejit.compile(program, backend="eager")(view_without_grad(changed))
+
+
+def test_a_view_that_is_brought_up_to_date_by_a_break():
+    def program(w):
+        base = torch.zeros(4)
+        view = base[1:]
+        framejit.graph_break()
+        base.add_(w)
+        framejit.graph_break()
+        return view * 2, view.requires_grad
+
+    w = torch.ones(4, requires_grad=True)
+    with framejit.config.patch(strict=True):
+        same(framejit.compile(program, backend="eager")(w), program(w))

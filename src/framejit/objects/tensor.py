@@ -175,6 +175,10 @@ def refuse(s: Services, real: torch.Tensor) -> None:
         s.unsupported(R.TENSOR_SUBCLASS, type(real))
     if real.layout is not torch.strided or real.is_quantized or real.is_nested:
         s.unsupported(R.UNKNOWN_TYPE, type(real), f"a tensor with layout {real.layout}")
+    try:
+        _ = real.is_leaf  # autograd brings a view up to date when it is asked: before its metadata are looked at
+    except RuntimeError as error:
+        s.unsupported(R.UNKNOWN_TYPE, type(real), str(error))
     if torch._C._functorch.is_functorch_wrapped_tensor(real) or torch._is_functional_tensor(real):
         s.unsupported(R.HOOK_MODE, type(real), "a tensor of a functorch transform")
 
