@@ -61,6 +61,22 @@ static inline int fj_truth(FJRun *r, int count, int truth) {
     return truth < 0 ? -1 : fj_result(r, count, Py_NewRef(truth ? Py_True : Py_False));
 }
 
+/* An operator has succeeded: its operands, four at most, go from the lowest on, as in CPython; a NULL result pushes nothing. */
+static inline int fj_operated(FJRun *r, int count, PyObject *result) {
+    PyObject *operands[4];
+    memcpy(operands, &TOP(r, count), count * sizeof *operands);
+    r->f->stacktop -= count;
+    if (result) fj_push(r->f, result);
+    for (int i = 0; i < count; i++) Py_XDECREF(operands[i]);
+    return 0;
+}
+
+static inline int fj_operator(FJRun *r, int count, PyObject *result) { return result ? fj_operated(r, count, result) : -1; }
+
+static inline int fj_told(FJRun *r, int count, int truth) {
+    return truth < 0 ? -1 : fj_operated(r, count, Py_NewRef(truth ? Py_True : Py_False));
+}
+
 /* Operation succeeded: drop the operands. */
 static inline int fj_done(FJRun *r, int count, int status) {
     if (status < 0) return -1;

@@ -51,7 +51,7 @@ static int load_super_attr(FJRun *r) {
 static int store_attr(FJRun *r) {
     PyObject *name = name_of(r);
     if (!name || fj_need(r, 2) < 0) return -1;
-    return fj_done(r, 2, PyObject_SetAttr(TOP(r, 1), name, TOP(r, 2)));
+    return PyObject_SetAttr(TOP(r, 1), name, TOP(r, 2)) < 0 ? -1 : fj_operated(r, 2, NULL);
 }
 
 static int delete_attr(FJRun *r) {

@@ -128,16 +128,16 @@ static int binary_op(FJRun *r) {
         PyErr_Format(PyExc_SystemError, "framejit: no binary operator %d", r->op->arg);
         return -1;
     }
-    return fj_result(r, 2, binary_functions[r->op->arg](TOP(r, 2), TOP(r, 1)));
+    return fj_operator(r, 2, binary_functions[r->op->arg](TOP(r, 2), TOP(r, 1)));
 }
 
 static int compare(FJRun *r) {
     if (fj_need(r, 2) < 0) return -1;
     PyObject *value = PyObject_RichCompare(TOP(r, 2), TOP(r, 1), r->op->arg & 7);
-    if (!value || !(r->op->arg & 16)) return fj_result(r, 2, value);
+    if (!value || !(r->op->arg & 16)) return fj_operator(r, 2, value);
     int truth = PyObject_IsTrue(value);
     Py_DECREF(value);
-    return fj_truth(r, 2, truth);
+    return fj_told(r, 2, truth);
 }
 
 static int not(FJRun * r) {
@@ -149,17 +149,17 @@ static int not(FJRun * r) {
 static int contains(FJRun *r) {
     if (fj_need(r, 2) < 0) return -1;
     int found = PySequence_Contains(TOP(r, 1), TOP(r, 2));
-    return fj_truth(r, 2, found < 0 ? -1 : found ^ (r->op->arg & 1));
+    return fj_told(r, 2, found < 0 ? -1 : found ^ (r->op->arg & 1));
 }
 
 ONE(positive, fj_result(r, 1, PyNumber_Positive(a)))
 ONE(negative, fj_result(r, 1, PyNumber_Negative(a)))
 ONE(invert, fj_result(r, 1, PyNumber_Invert(a)))
 ONE(to_bool, fj_truth(r, 1, PyObject_IsTrue(a)))
-TWO(is, fj_truth(r, 2, (a == b) ^ (r->op->arg & 1)))
-TWO(subscript, fj_result(r, 2, PyObject_GetItem(a, b)))
-THREE(store_subscript, fj_done(r, 3, PyObject_SetItem(b, c, a)))
-TWO(delete_subscript, fj_done(r, 2, PyObject_DelItem(a, b)))
+TWO(is, fj_told(r, 2, (a == b) ^ (r->op->arg & 1)))
+TWO(subscript, fj_operator(r, 2, PyObject_GetItem(a, b)))
+THREE(store_subscript, PyObject_SetItem(b, c, a) < 0 ? -1 : fj_operated(r, 3, NULL))
+TWO(delete_subscript, PyObject_DelItem(a, b) < 0 ? -1 : fj_operated(r, 2, NULL))
 
 static int get_slice(FJRun *r) {
     if (fj_need(r, 3) < 0) return -1;

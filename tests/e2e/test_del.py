@@ -356,3 +356,59 @@ def test_a_local_that_is_unbound_in_another_call(use):
         else:
             with pytest.raises(UnboundLocalError):
                 compiled(X, bound)
+
+
+class Operand:
+    """Takes part in every operator, and tells of its end."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __del__(self):
+        log.append(self.n)
+
+    def __eq__(self, other):
+        return True
+
+    __lt__ = __ge__ = __contains__ = __eq__
+    __hash__ = None
+
+    def __add__(self, other):
+        return 1
+
+    __and__ = __getitem__ = __matmul__ = __add__
+
+    def __setitem__(self, key, value):
+        pass
+
+    def __delitem__(self, key):
+        pass
+
+
+OPERATIONS = {
+    "==": lambda: Operand(1) == Operand(2), "!=": lambda: Operand(1) != Operand(2), "<": lambda: Operand(1) < Operand(2),
+    "+": lambda: Operand(1) + Operand(2), "&": lambda: Operand(1) & Operand(2), "@": lambda: Operand(1) @ Operand(2),
+    "is": lambda: Operand(1) is Operand(2), "in": lambda: Operand(1) in Operand(2), "not in": lambda: Operand(1) not in Operand(2),
+    "[]": lambda: Operand(1)[Operand(2)], "[] =": lambda: Operand(1).__class__(3).__setitem__(Operand(4), Operand(5)),
+}  # fmt: skip
+
+
+def subscripts(x):
+    Operand(1)[Operand(2)] = Operand(3)
+    del Operand(4)[Operand(5)]
+    Operand(6).n = Operand(7)
+    return x
+
+
+@pytest.mark.parametrize("operation", [*OPERATIONS.values(), subscripts], ids=[*OPERATIONS, "stores"])
+def test_operands_die_in_order(operation):
+    def program(x):
+        operation(x) if operation is subscripts else operation()
+        return x + 1, list(log)
+
+    compiled = framejit.compile(program, backend="eager")
+    found = []
+    for run in (program, compiled, compiled):
+        log.clear()
+        found.append(run(torch.ones(1))[1])
+    assert found == [found[0]] * 3

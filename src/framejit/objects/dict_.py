@@ -21,7 +21,7 @@ from framejit.objects.exact import ExactModel, type_name
 from framejit.objects.members import trusted
 from framejit.objects.model import model, model_of
 from framejit.objects.rebuild import STEP
-from framejit.objects.sameness import is_told_apart, same_or_equal, tell_apart
+from framejit.objects.sameness import is_told_apart, named, same_or_equal, tell_apart
 from framejit.reasons import R
 
 ITEMS = Heap.ITEMS
@@ -96,6 +96,9 @@ def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | No
 def _apart(s: Services, name: Any, among: dict[Any, Any] | None) -> Any:
     """The hash key, none of whose objects is one of the other keys unless it is among them."""
     if among and is_told_apart(name) and name not in among:
+        known = named(s, name, among)
+        if known is not name:
+            return known
         tell_apart(s, (name,), among)
     return name
 
@@ -204,6 +207,7 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
     known = s.heap.fields_of(ref)
     initial = s.heap.initial.get(ref) or {}
     items = {}
+    single = [field[1] for field in known if type(field) is tuple and field[0] == "k" and is_told_apart(field[1])]
     keys = tuple(dict.keys(real))
     plain = all([trusted(key) and not _is_another(s, path.to(DICT_KEY, index), key) for index, key in enumerate(keys)])
     s.guard(path, "DICT_KEYS", keys) if plain else s.guard(path, "LEN", len(keys))
@@ -219,11 +223,15 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
             name = hash_key(s, key, items)
             if any(user.acted for user in user_keys(name)):
                 s.unsupported(R.OPAQUE_OPERATION, key, "its hash, known to the dict, is computed by code with effects")
+        if single and is_told_apart(name):
+            name = named(s, name, single)
         value = initial.get(("k", name))
         if value is None:
             item = path.to(DICT_ITEM, real_key) if plain else path.to(DICT_VALUE, index)
             value = s.input(item, dict.__getitem__(real, real_key))
         items[name] = (key, value)
+    if single:
+        tell_apart(s, [name for name in single if name not in items], items)
     s.heap.load(ref, ITEMS, items)
     written = [field for field in s.heap.written.get(ref) or () if type(field) is tuple and field[0] == "k"]
     if written:

@@ -9,6 +9,7 @@ from typing import Any
 
 from framejit.core.services import Services
 from framejit.core.value import Const, Node, Ref, Value
+from framejit.reasons import R
 
 APART = "told apart"  # in the cache of the trace: per class, its real objects of which each is another one than the others
 BY_VALUE: set[type] = {int, float, complex, str, bytes, range}  # of constants that are found, only what they say is guarded
@@ -53,6 +54,34 @@ def _objects(name: Any) -> Iterator[Any]:
         yield name
 
 
+def _object(name: Any) -> Any:
+    """The real object that a hash key stands for; the key itself where that is not one."""
+    return name.real if isinstance(name, (Ref, Node)) and name.path is not None else name
+
+
+def named(s: Services, name: Any, others: Iterable[Any]) -> Any:
+    """The one of these hash keys that stands for the same object as `name`, though found elsewhere; `name` itself if there is none."""
+    if isinstance(name, (Ref, Node)) and name.path is None:
+        return name
+    if isinstance(name, (tuple, frozenset)):
+        inside = {id(_object(part)): part for part in _objects(name)}
+        for other in others:
+            if any(inside.get(id(_object(part)), part) is not part for part in _objects(other)):
+                s.unsupported(R.OPAQUE_OPERATION, None, "one object in two keys, found in two places")
+        return name
+    one = _object(name)
+    for other in others:
+        if other is not name and not isinstance(other, (tuple, frozenset)) and _object(other) is one:
+            if not s.is_same(_value(s, other), _value(s, name)):
+                s.unsupported(R.OPAQUE_OPERATION, None, "one object found in two places")
+            return other
+    return name
+
+
+def _value(s: Services, name: Any) -> Value:
+    return name if isinstance(name, Value) else Const(name, s.trace.roots.const(name))
+
+
 def _class(one: Any) -> type:
     return one.cls if isinstance(one, Value) else type(one)
 
@@ -71,6 +100,8 @@ def tell_apart(s: Services, names: Iterable[Any], others: Iterable[Any]) -> None
 
 
 def _note(s: Services, known: dict[type, dict[Value, None]], one: Any, other: Any) -> None:
+    if _object(one) is _object(other):
+        s.unsupported(R.OPAQUE_OPERATION, None, "one object found in two places")
     values = [each for each in (one, other) if isinstance(each, Value)]
     if len(values) == 1:
         s.guard(values[0].path, "IS_NOT", one if values[0] is other else other)  # type: ignore[attr-defined]
