@@ -280,3 +280,43 @@ def test_a_traceback_in_a_cycle_with_what_it_shows(x, key):
             key / 0
         raise KeyError(key)
     return x
+
+
+ASKED: list = []
+
+
+class Compared(str):
+    def __eq__(self, other):
+        ASKED.append("text")
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+class Unequal(float):
+    def __eq__(self, other):
+        ASKED.append("number")
+        return False
+
+    __hash__ = float.__hash__
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda s, v: {s: 1} == {"ab": 1}, lambda s, v: {"ab": 1}.get(s), lambda s, v: {s: 1}.get("ab"), lambda s, v: {s} == {"ab"},
+        lambda s, v: len({s: 1, "ab": 2}), lambda s, v: v in {1.5: 2}, lambda s, v: {v} <= {1.5}, lambda s, v: 1.5 in {v},
+        lambda s, v: len({v, 1.5}), lambda s, v: {1.5: 3, v: 4},
+    ],
+)  # fmt: skip
+def test_keys_that_code_compares_and_c_code_hashes(use):
+    def program(x, s, v):
+        return x + 1, use(s, v), list(ASKED)
+
+    with framejit.config.patch(strict=True):
+        compiled = framejit.compile(program, backend="eager")
+        found = []
+        for run in (program, compiled, compiled):
+            ASKED.clear()
+            found.append(run(torch.ones(1), Compared("ab"), Unequal(1.5))[1:])
+        assert repr(found) == repr([found[0]] * 3)

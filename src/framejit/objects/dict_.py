@@ -14,17 +14,19 @@ from typing import Any
 
 from framejit.core.errors import Raised, Unsupported
 from framejit.core.heap import MISSING, Heap
+from framejit.core.lifetime import DICT_OF, MRO
 from framejit.core.path import CALLED, DICT_ITEM, DICT_KEY, DICT_VALUE, MEMBER, Called, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Node, Ref, Value, bool_const
 from framejit.objects.exact import ExactModel, type_name
-from framejit.objects.members import trusted
+from framejit.objects.members import TRUSTED, trusted
 from framejit.objects.model import model, model_of
 from framejit.objects.rebuild import STEP
 from framejit.objects.sameness import is_told_apart, named, same_or_equal, tell_apart
 from framejit.reasons import R
 
 ITEMS = Heap.ITEMS
+CODE_COMPARES = "dicts with keys that user code compares"
 Fields = dict[tuple[Ref, Any], Any]
 
 
@@ -74,7 +76,7 @@ def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | No
     found = s.type_lookup(value.cls, "__hash__")
     if found is None or found is MISSING:
         return s.raise_error(TypeError, f"unhashable type: '{type_name(value.cls)}'")
-    if not isinstance(found, FunctionType) or isinstance(value, Node):
+    if isinstance(value, Node) or not (isinstance(found, FunctionType) or _compares_values(s, value.cls, found)):
         return _apart(s, model_of(value.cls).key_among(s, value, among), among)
     mark, tables, step = s.trace.trail.mark(), s.heap.tables(), s.steps  # type: ignore[attr-defined]
     with s.heap.watched() as reads:
@@ -91,6 +93,11 @@ def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | No
             s.unsupported(R.OPAQUE_OPERATION, value, "how often keys of one hash are compared hangs on where they lie")
         others.append(name)  # a real dict compares them again
     return UserKey(number, value, step, bool(others) or s.heap.acted(mark, tables), reads, others)
+
+
+def _compares_values(s: Services, cls: type, hashed: Any) -> bool:
+    """Whether code compares what C code hashes by what it says: other keys may have the same hash."""
+    return hashed is not object.__hash__ and isinstance(s.type_lookup(cls, "__eq__"), FunctionType)
 
 
 def _apart(s: Services, name: Any, among: dict[Any, Any] | None) -> Any:
@@ -111,12 +118,13 @@ def key_in(s: Services, ref: Value, value: Value) -> Any:
         return _apart(s, value.obj, s.heap.get(ref, ITEMS))
     # on the other keys, as those of user code do
     depends = (isinstance(value, Ref) and value.cls is int) or hasattr(model_of(value.cls), "hashed_as")
-    if not isinstance(value, (Const, Node)) and isinstance(s.type_lookup(value.cls, "__hash__"), FunctionType):
-        depends = True
+    if not isinstance(value, (Const, Node)):
+        hashed = s.type_lookup(value.cls, "__hash__")
+        depends = depends or isinstance(hashed, FunctionType) or _compares_values(s, value.cls, hashed)
     name = hash_key(s, value, full(s, ref) if depends else None)
     if depends or trusted(name):
         return name
-    return _apart(s, name, s.heap.get(ref, ITEMS) if issubclass(ref.cls, dict) and _is_plain(name) else full(s, ref))
+    return _apart(s, name, s.heap.get(ref, ITEMS) if issubclass(ref.cls, dict) and _is_alone(s, ref, name) else full(s, ref))
 
 
 def realize_dict(s: Services, path: Path, real: dict[Any, Any]) -> Ref:
@@ -139,7 +147,7 @@ def lookup(s: Services, ref: Ref, key: Any) -> Any:
         found = s.heap.get(ref, field)
         if found is not None:
             return found
-        if _is_plain(key):
+        if _is_alone(s, ref, key):
             return s.heap.load(ref, field, _read(s, ref, key))
         items = full(s, ref)
     entry = items.get(key)
@@ -149,7 +157,7 @@ def lookup(s: Services, ref: Ref, key: Any) -> Any:
 def store(s: Services, ref: Ref, key: Any, value: Value, key_value: Value | None = None) -> None:
     """Write the value under a hash key; `key_value` is the key itself where it is not a constant."""
     heap = s.heap
-    if ref.path is not None and heap.get(ref, ITEMS) is None and _is_plain(key):
+    if ref.path is not None and heap.get(ref, ITEMS) is None and _is_alone(s, ref, key):
         field = ("k", key)
         if isinstance(key, Ref):
             lookup(s, ref, key)
@@ -252,8 +260,26 @@ def _is_another(s: Services, path: Path, key: Any) -> bool:
     return type(key) is FunctionType and s.is_another(path, key, key.__code__)  # type: ignore[attr-defined]
 
 
+def _is_alone(s: Services, ref: Ref, key: Any) -> bool:
+    """Whether a real dict may be asked for this hash key alone: no user code compares it, with keys that are there neither."""
+    if not _is_plain(key):
+        return False
+    place = CODE_COMPARES, ref
+    found = s.trace.cache.get(place)
+    if found is None:
+        kinds = set(map(type, dict.keys(ref.real))) if ref.path is not None else ()
+        found = s.trace.cache[place] = any(kind not in TRUSTED and _by_code(kind) for kind in kinds)
+    return not found
+
+
+def _by_code(kind: type) -> bool:
+    names = ("__hash__", "__eq__")
+    hashed, compared = (next(DICT_OF(base)[name] for base in MRO(kind) if name in DICT_OF(base)) for name in names)
+    return hashed is not object.__hash__ and isinstance(compared, FunctionType)
+
+
 def _is_plain(key: Any) -> bool:
-    """Whether a real dict may be asked for this hash key alone: no user code compares it."""
+    """Whether no user code compares the object of this hash key."""
     if isinstance(key, Ref):
         return True
     kind = type(key)
