@@ -10,6 +10,7 @@ import random
 from collections import deque
 from contextlib import ExitStack, contextmanager, suppress
 
+import pytest
 import torch
 
 import framejit
