@@ -42,6 +42,16 @@ static void release_registers(Exit *e) {
         if (!live[i]) Py_CLEAR(e->regs[i]);
 }
 
+/* Fills the frame. What it held dies once no register holds its parts: in CPython's order. */
+static int write_slots(Exit *e, const int32_t *words, int count) {
+    PyObject *old[count + 1];
+    if (fj_write_slots(e->c, e->regs, words, count, old) < 0) return -1;
+    release_registers(e);
+    for (int i = 0; i < count; i++) Py_XDECREF(old[i]);
+    fj_truncate(e->c->frame, count);
+    return 0;
+}
+
 /* Nothing reads the slots of a frame that ends at once and that nobody has seen. */
 static int slots_unseen(Exit *e) {
     int next = fj_program_instr(e->program, e->at + 1)[0];
@@ -92,8 +102,7 @@ static FJOut begin_callee(FJContext *c, void *arg) {
     Callee *callee = arg;
     c->caller = callee->waiting;
     Exit e = {c, callee->program, callee->regs, callee->exit, NULL};
-    if (fj_write_slots(c, callee->regs, callee->slots, callee->count) < 0) return fail(&e);
-    release_registers(&e);
+    if (write_slots(&e, callee->slots, callee->count) < 0) return fail(&e);
     return fj_exits(c, callee->program, callee->regs, callee->at);
 }
 
@@ -189,6 +198,7 @@ static FJOut finish(Exit *e) {
             PyErr_SetString(PyExc_SystemError, "framejit: no value to return");
             return FJ_OUT_THROW;
         }
+        for (int i = fj_program_nregs(e->program) - 1; i >= 0; i--) Py_CLEAR(e->regs[i]);
         return fj_return(c, value, w[0] == FJ_OP_RETURN ? FJ_SOME_RETURN : w[2]);
     case FJ_OP_ENTER: c->pc = w[1]; return FJ_OUT_LOOKUP;
     case FJ_OP_NATIVE: c->pc = w[1]; return FJ_OUT_NATIVE;
@@ -206,10 +216,7 @@ FJOut fj_exits(FJContext *c, PyObject *program, PyObject **regs, int at) {
         e.w = fj_program_instr(program, e.at);
         switch (e.w[0]) {
         case FJ_OP_SLOTS:
-            if (!slots_unseen(&e)) {
-                if (fj_write_slots(c, regs, e.w + 2, e.w[1]) < 0) return fail(&e);
-                release_registers(&e);
-            }
+            if (!slots_unseen(&e) && write_slots(&e, e.w + 2, e.w[1]) < 0) return fail(&e);
             e.at++;
             break;
         case FJ_OP_SET_HANDLED:

@@ -39,12 +39,15 @@ static inline void replace(FJPyFrame *f, int i, PyObject *value) {
     Py_XDECREF(old);
 }
 
-int fj_write_slots(FJContext *c, PyObject **regs, const int32_t *words, int count) {
+int fj_write_slots(FJContext *c, PyObject **regs, const int32_t *words, int count, PyObject **old) {
     FJPyFrame *f = c->frame;
     if (resize(f, count) < 0) return -1;
-    for (int i = 0; i < count; i++)
-        if (words[i] != -2) replace(f, i, words[i] < 0 ? NULL : regs[words[i]]);
-    fj_truncate(f, count);
+    for (int i = 0; i < count; i++) {
+        old[i] = NULL;
+        if (words[i] == -2) continue;
+        old[i] = f->localsplus[i];
+        f->localsplus[i] = words[i] < 0 ? NULL : Py_XNewRef(regs[words[i]]);
+    }
     return 0;
 }
 

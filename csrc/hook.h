@@ -72,8 +72,8 @@ int fj_hook_init(PyObject *module);
 
 /* ---- Frames (frame.c) ------------------------------------------------------------------------------------------- */
 void fj_frame_fill(FJContext *c, FJFrame *frame);
-/* Replaces all slots by `count` values: words index registers, -1 is empty, -2 keeps. 0 or -1. */
-int fj_write_slots(FJContext *c, PyObject **regs, const int32_t *words, int count);
+/* Fills `count` slots: words index registers, -1 is empty, -2 keeps; `old` gets what they held. 0 or -1. */
+int fj_write_slots(FJContext *c, PyObject **regs, const int32_t *words, int count, PyObject **old);
 /* The same for plain values, which are borrowed. */
 int fj_write_values(FJPyFrame *f, PyObject **values, int count);
 /* Drops all slots from `count` on. */
