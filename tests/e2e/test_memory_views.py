@@ -162,3 +162,68 @@ def test_views_that_exist_are_left_to_cpython():
     for text in (b"abc", b"de", b"f"):
         same(compiled(torch.ones(2), memoryview(text)), _reads(torch.ones(2), memoryview(text)))
     assert counter.graphs <= 3
+
+
+def _hindered(action):
+    try:
+        return action()
+    except (BufferError, ValueError) as error:
+        return type(error).__name__, str(error)
+
+
+def _iterators_hold(x):
+    data = bytearray(b"abc")
+    it = iter(memoryview(data))
+    first = next(it)
+    return x + first, _hindered(data.clear), list(it), _hindered(data.clear), data
+
+
+def _loops_hold(x):
+    data, numbers = bytearray(b"abc"), array.array("h", [1, 2, 3])
+
+    def items():
+        yield from memoryview(data)
+
+    it, second = items(), iter(memoryview(numbers))
+    first = next(it), next(second)
+    framejit.graph_break()
+    found = [_hindered(data.clear), _hindered(lambda: numbers.append(4))]
+    data[2] = 0
+    return x + 1, first, found, list(it), list(second), _hindered(lambda: numbers.append(4)), numbers
+
+
+def _locals_hold(x):
+    data = bytearray(b"abc")
+    view = memoryview(data)
+    return x + 1, _hindered(data.clear), data
+
+
+def _exits_in_loops(x):
+    data, seen = bytearray(b"abc"), []
+    for item in memoryview(data):
+        data[2] = 9
+        framejit.graph_break()
+        seen.append(item)
+    pairs = zip(memoryview(b"abc"), "xyz")
+    seen.append(next(pairs))
+    framejit.graph_break()
+    data.append(1)
+    return x + 1, seen, data, list(pairs)
+
+
+def _views_released_under_iterators(x):
+    view = memoryview(b"abc")
+    it, over = iter(view), iter(memoryview(b"a"))
+    seen = [next(it), *over]
+    view.release()
+    framejit.graph_break()
+    return x + 1, seen, _hindered(lambda: next(it)), list(over)
+
+
+def test_iterators_of_views_at_exits():
+    for function in (_iterators_hold, _loops_hold, _locals_hold, _exits_in_loops, _views_released_under_iterators):
+        framejit.reset()
+        with framejit.config.patch(strict=True):
+            compiled = framejit.compile(function, backend=Counter())
+            for _ in range(2):
+                same(compiled(torch.ones(2)), function(torch.ones(2)))

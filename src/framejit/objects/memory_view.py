@@ -10,15 +10,16 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from framejit.core.heap import Heap
 from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Ref, Value
-from framejit.objects import iterator
+from framejit.objects import iterator, reach
 from framejit.objects.constants import CONTENTS, REPLICA
 from framejit.objects.fold import COMPARISONS
 from framejit.objects.fold import run as run_pure
 from framejit.objects.model import model
 from framejit.objects.object_ import ObjectModel
-from framejit.objects.rebuild import REBUILDERS
+from framejit.objects.rebuild import OUT_OF_STEP, REBUILDERS, STEP, Field
 from framejit.objects.replica import SHOWN, given, is_replica
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS
@@ -112,6 +113,7 @@ class MemoryViewModel(ObjectModel):
             return None
         if isinstance(of, Ref):
             s.trace.trail.put(s.trace.cache, (SHOWN, of), True)
+            s.trace.trail.put(s.trace.cache, reach.KEEP, True)  # while the view lives, in whatever slot, the object keeps its size
         return s.heap.new(memoryview, {BASE: of, STEPS: Const(()), RELEASED: FALSE})
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
@@ -142,7 +144,7 @@ class MemoryViewModel(ObjectModel):
         if s.heap.get(v, RELEASED) is not FALSE:  # type: ignore[arg-type]
             return s.unsupported(R.UNKNOWN_ITERATOR, v, "of a view that was released")
         run(s, v, _can_iterate)
-        return s.heap.new(Iterator, {("source",): v, ("index",): Const(0)})
+        return s.heap.new(Iterator, {("source",): v, ("index",): Const(0), STEP: s.steps})  # type: ignore[attr-defined]
 
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
         other = s.force(other)
@@ -170,9 +172,33 @@ def _content(s: Services, v: Value) -> Any:
     return _view(s, v)
 
 
+def _at(view: Any, index: int) -> Any:
+    """An iterator of a view that has given so many items; its place cannot be set."""
+    found = iter(view)
+    for _ in range(index):
+        next(found)
+    return found
+
+
+def _rebuild(get: Field) -> tuple[Any, list[Value]]:
+    return (_finished, []) if get("source") is NONE else (_at, [get("source"), get("index")])
+
+
+def _finished() -> Any:
+    return iterator.exhausted(iter, memoryview(b""))
+
+
+def _is_unmakeable(heap: Heap, ref: Ref) -> bool:
+    """Whether an iterator is of a view that was released since, of which none can be made."""
+    source = heap.get(ref, ("source",))
+    return isinstance(source, Ref) and source.virtual and heap.get(source, RELEASED) is not FALSE
+
+
 Iterator: type = type(iter(memoryview(b"")))
 if Iterator not in iterator.ROWS:
     iterator.over_sequence(memoryview(b""), _content)
+    REBUILDERS[Iterator] = _rebuild
+    OUT_OF_STEP[Iterator] = _is_unmakeable
 
 
 def _method(target: Any) -> None:
