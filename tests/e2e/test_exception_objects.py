@@ -1,9 +1,11 @@
 """What exceptions hold: attributes in C and their errors, chains, groups, look-ups that failed, exceptions in cycles."""
 
+import re
+
 import torch
 
 import framejit
-from support import check
+from support import check, same
 
 
 def said(action, *args):
@@ -346,3 +348,49 @@ def test_groups_that_exist_are_split(x, group):
     part = matched.exceptions[0]
     seen = [repr(matched), repr(rest), part.__notes__, repr(part.__context__), part.__suppress_context__, group.subgroup(OSError)]
     return x + 1, seen, repr(group.subgroup(lambda item: isinstance(item, KeyError)))
+
+
+def _about(error):
+    return error.msg, error.pattern, error.pos, error.lineno, error.colno, error.args, str(error), repr(error), vars(error), error.__suppress_context__
+
+
+@check()
+def test_what_c_code_raises_has_its_attributes(x):
+    found = []
+    for attempt in (lambda: re.compile("("), lambda: re.sub("a", "\\2", "a"), lambda: re.compile(b"\n[b-a]")):
+        try:
+            attempt()
+        except re.error as error:
+            found.append(_about(error))
+            error.msg = "another"
+            error.note = 1
+            found.append((vars(error), str(error)))
+    try:
+        try:
+            [].pop()
+        except IndexError:
+            re.compile("*")
+    except re.error as error:
+        found.append((type(error.__context__), error.__cause__, error.pos))
+    try:
+        b"\xff".decode()
+    except UnicodeDecodeError as error:
+        found.append((error.args, error.start, error.end, error.reason, str(error), vars(error)))
+    return x + 1, found
+
+
+def _raised_by_c(x):
+    try:
+        re.compile("a(")
+    except re.error as error:
+        kept = error
+    framejit.graph_break()
+    return x + 1, _about(kept), kept
+
+
+def test_what_c_code_raises_leaves_the_region():
+    framejit.reset()
+    with framejit.config.patch(strict=True):
+        compiled = framejit.compile(_raised_by_c, backend="eager")
+        for _ in range(2):
+            same(compiled(torch.ones(2)), _raised_by_c(torch.ones(2)))

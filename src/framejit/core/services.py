@@ -126,6 +126,9 @@ class Services(Protocol):
     def raise_error(self, kind: type[BaseException], *args: Any, **names: Any) -> NoReturn:
         """Raise a Python exception inside the captured program."""
 
+    def raise_real(self, error: BaseException) -> NoReturn:
+        """Raise inside the captured program what a real call has raised, with the attributes that it has."""
+
     def exception_type(self, exception: Value) -> type[BaseException]:
         """The class of a symbolic exception."""
 

@@ -150,7 +150,7 @@ def fold(interp: Interpreter, obj: Any, args: list[Value], kwargs: dict[str, Val
     try:
         result = obj(*values, **names)
     except Exception as error:  # noqa: BLE001 - whatever the function raises, the program raises
-        interp.raise_error(type(error), *error.args)
+        interp.raise_real(error)
     return interp.wrap(result)
 
 

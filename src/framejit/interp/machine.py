@@ -506,6 +506,9 @@ class Interpreter:
         raised = self.call(Const(kind), [self.wrap(arg) for arg in args], {name: self.wrap(value) for name, value in names.items()})
         raise Raised(exception.note_raised(self, self.force(raised)))
 
+    def raise_real(self, error: BaseException) -> NoReturn:
+        raise Raised(exception.of_real(self, error)) from None
+
     def exception_type(self, raised: Value) -> type[BaseException]:
         return self.force(raised).cls
 

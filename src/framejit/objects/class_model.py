@@ -161,7 +161,7 @@ def _refuse(s: Services, v: Const, name: str, new: Value | None) -> None:
         try:
             type.__delattr__(cls, name) if new is None else type.__setattr__(cls, name, None)
         except (AttributeError, TypeError) as error:
-            s.raise_error(type(error), *error.args)
+            s.raise_real(error)
     s.unsupported(R.STORE_TO_OPAQUE, v, f"attribute {name} of a class")
 
 
@@ -182,7 +182,7 @@ def write(s: Services, v: Const, name: str, new: Value | None) -> None:
     try:
         type.__delattr__(cls, name) if new is None else type.__setattr__(cls, name, real)
     except (AttributeError, TypeError, ValueError) as error:
-        s.raise_error(type(error), *error.args)
+        s.raise_real(error)
     s.trace.trail.on_undo(lambda: _restore(cls, name, before, present))
     s.trace.forget_type_attr(cls, name)
     _note(s, v, name, new)

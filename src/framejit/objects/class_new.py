@@ -115,7 +115,7 @@ class Creation:
         try:
             cls, hooked = make_stand_in(meta, self.name.obj, tuple(self.real_bases), real)
         except (TypeError, ValueError) as error:
-            return s.raise_error(type(error), *error.args)
+            return s.raise_real(error)
         except Misfit:
             return s.unsupported(R.BUILD_CLASS, None, "the layout of a base with __init_subclass__")
         s.trace.cache.setdefault("stand_ins", []).append(cls)

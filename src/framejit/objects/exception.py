@@ -10,10 +10,11 @@ from framejit.core.errors import Raised
 from framejit.core.heap import MISSING, Heap
 from framejit.core.path import Path
 from framejit.core.services import Services
-from framejit.core.value import FALSE, NONE, TRUE, Const, Null, Pack, Ref, Value
+from framejit.core.value import FALSE, NONE, TRUE, Const, Null, Pack, Ref, Value, bool_const
 from framejit.objects import later
-from framejit.objects.dict_ import lookup
+from framejit.objects.dict_ import lookup, store
 from framejit.objects.exact import type_name
+from framejit.objects.fold import is_foldable
 from framejit.objects.model import Model, model
 from framejit.objects.object_ import DICT_FIELD, dict_of, set_dict, type_lookup
 from framejit.objects.type_ import is_subclass
@@ -207,6 +208,8 @@ def _of_constants(s: Services, cls: type[BaseException], args: Sequence[Value]) 
 
 def of_real(s: Services, real: BaseException) -> Value:
     """A virtual exception with the arguments and attributes of one that C code raised during the capture."""
+    if _is_more_than_its_args(s, real):
+        return note_raised(s, _bare(s, real))
     made = s.force(s.call(Const(type(real)), [s.wrap(arg) for arg in real.args]))
     computed = s.heap.get(made, COMPUTED) if isinstance(made, Ref) else None
     if computed is not None:
@@ -216,6 +219,30 @@ def of_real(s: Services, real: BaseException) -> Value:
                 s.heap.set(made, (name,), s.wrap(found))  # type: ignore[arg-type]
         s.heap.set(made, COMPUTED, {**computed, "__str__": Const(str(real))})  # type: ignore[arg-type]
     return note_raised(s, made)
+
+
+def _is_more_than_its_args(s: Services, real: BaseException) -> bool:
+    """Whether calling the class of an exception with its arguments may not give it again, but they and its dict do."""
+    in_python = any(isinstance(type_lookup(s, type(real), name), types.FunctionType) for name in ("__new__", "__init__"))
+    if not in_python and not vars(real):
+        return False
+    kinds = (types.MemberDescriptorType, types.GetSetDescriptorType)
+    bases = type(real).__mro__[: type(real).__mro__.index(BaseException)]
+    return not any(type(item) in kinds and name != "__weakref__" for base in bases for name, item in vars(base).items())
+
+
+def _bare(s: Services, real: BaseException) -> Ref:
+    """The exception without a call of its class: its arguments and its dict as they are."""
+    for name, value in (("args", real.args), ("__cause__", real.__cause__), *vars(real).items()):
+        if not is_foldable(value):
+            s.unsupported(R.EXCEPTION_OPERATION, None, f"{name} of an exception that was raised in C")
+    namespace = s.heap.new(dict, {s.heap.ITEMS: {}})
+    for name, value in vars(real).items():
+        store(s, namespace, name, s.wrap(value))
+    return s.heap.new(type(real), {
+        ARGS: s.wrap(real.args), CAUSE: NONE, CONTEXT: NONE, SUPPRESS: bool_const(real.__suppress_context__), TRACEBACK: NONE,
+        DICT_FIELD: namespace,
+    })  # fmt: skip
 
 
 def text(s: Services, value: Ref, function: Any) -> Value:

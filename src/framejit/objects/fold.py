@@ -89,7 +89,7 @@ def run(s: Services, function: Callable[..., Any], *args: Any, **kwargs: Any) ->
     except MemoryError:
         return s.unsupported(R.OPAQUE_OPERATION, None, "a very large result")
     except Exception as error:  # noqa: BLE001 - whatever the function raises, the program raises
-        return s.raise_error(type(error), *error.args)
+        return s.raise_real(error)
     return s.wrap(result)
 
 
@@ -134,7 +134,7 @@ def _unless_refused(s: Services, function: Callable[[Any, Any], Any], left: Any,
         except MemoryError:
             return s.unsupported(R.OPAQUE_OPERATION, None, "a very large result")
         except Exception as error:  # noqa: BLE001 - whatever the operator raises, the program raises
-            return s.raise_error(type(error), *error.args)
+            return s.raise_real(error)
         if found is not NotImplemented:
             return s.wrap(found)
     return None

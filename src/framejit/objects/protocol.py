@@ -663,7 +663,7 @@ def format_(s: Services, value: Value, conversion: str, spec: Value | None) -> V
     try:
         return Const(format(s.constant(value), text))
     except (ValueError, TypeError) as error:
-        return s.raise_error(type(error), *error.args)
+        return s.raise_real(error)
 
 
 def call_method(s: Services, value: Value, name: str, args: Sequence[Value] = ()) -> Value:

@@ -231,7 +231,7 @@ def run(s: Services, v: Value, function: Callable[..., Any], *args: Any, **kwarg
         return s.unsupported(R.OPAQUE_OPERATION, v, "a memoryview may hinder it to grow or shrink")
     _store(s, v, state)
     if failed is not None:
-        return s.raise_error(type(failed), *failed.args)
+        return s.raise_real(failed)
     return v if result is state else s.wrap(result)
 
 
@@ -247,7 +247,7 @@ class Replica(ObjectModel):
         try:
             state = cls(*(given(s, arg) for arg in args), **values)
         except Exception as error:  # noqa: BLE001 - whatever the type raises, the program raises
-            return s.raise_error(type(error), *error.args)
+            return s.raise_real(error)
         return new_instance(s, cls, {REPLICA: state})
 
     def initialise(self, s: Services, instance: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> bool:

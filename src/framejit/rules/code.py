@@ -8,10 +8,9 @@ import warnings
 from types import CodeType
 from typing import Any
 
-from framejit.core.errors import Raised
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Ref, Value
-from framejit.objects import exception, frame_
+from framejit.objects import frame_
 from framejit.objects.function import builtins_of
 from framejit.reasons import R
 from framejit.rules.registry import handler
@@ -39,7 +38,7 @@ def _compiled(s: Services, source: Any, name: str, mode: str, flags: int = 0, in
         except (SyntaxError, ValueError, TypeError, OverflowError) as error:
             if caught:
                 s.unsupported(R.FRAME_INSPECTION, None, "the compiler warns")
-            raise Raised(exception.of_real(s, error)) from None
+            s.raise_real(error)
     if caught or not isinstance(code, CodeType):
         s.unsupported(R.FRAME_INSPECTION, None, "the compiler warns")
     return code

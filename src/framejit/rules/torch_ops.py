@@ -94,7 +94,7 @@ def metadata_method(name: str) -> Handler:
         try:
             return s.wrap(getattr(v.fake, name)(*[s.constant(arg) for arg in args[1:]]))  # type: ignore[attr-defined]
         except (IndexError, TypeError, RuntimeError) as error:
-            return s.raise_error(type(error), *error.args)
+            return s.raise_real(error)
 
     return call
 

@@ -113,7 +113,7 @@ def _subscription(function: Any) -> Handler:
         try:
             return Const(function(*given))
         except (TypeError, SyntaxError) as error:  # of text that is no expression
-            return s.raise_error(type(error), *error.args)
+            return s.raise_real(error)
 
     return subscribe
 
