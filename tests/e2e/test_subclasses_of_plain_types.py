@@ -321,3 +321,49 @@ def test_keys_that_code_compares_and_c_code_hashes(use):
             ASKED.clear()
             found.append(run(torch.ones(1), Compared("ab"), Unequal(1.5))[1:])
         assert repr(found) == repr([found[0]] * 3)
+
+
+class Words(str):
+    pass
+
+
+class Octets(bytes):
+    pass
+
+
+def _shown(result, text):
+    if isinstance(result, (tuple, list)):
+        return [_shown(item, text) for item in result]
+    return type(result).__name__, result is text, result
+
+
+def _tried(text):
+    mark, none = (text[:0] + "z", "") if isinstance(text, str) else (text[:0] + b"z", b"")
+    calls = [
+        ("partition", mark), ("rpartition", mark), ("split", mark), ("rsplit", mark), ("split",), ("splitlines",), ("replace", mark, mark), ("strip",),
+        ("center", 1), ("zfill", 1), ("expandtabs",), ("lower",), ("removeprefix", mark), ("removesuffix", mark), ("__mod__", ()), ("join", [text]),
+        ("translate", {} if isinstance(text, str) else None), ("__mul__", 1), ("__add__", none), ("__getitem__", slice(None)),
+    ]  # fmt: skip
+    if isinstance(text, str):
+        calls += [("format",), ("format", 1), ("format", object())]
+        try:
+            bytes(text)
+        except TypeError as error:
+            calls.append(("count", str(error)))
+    found = [_shown(getattr(text, name)(*args), text) for name, *args in calls]
+    return found, _shown(text % (), text), _shown(none.join([text]), text), text.strip.__self__ is text
+
+
+@check(lambda: (torch.ones(2), Words("ab"), Octets(b"ab")), lambda: (torch.ones(2), Words("a b"), Octets(b"")))
+def test_methods_that_give_the_text_itself(x, words, octets):
+    return x + 1, [_tried(text) for text in (words, octets, Words("ab"), Words(""), Octets(b"a"), Octets(b""))]
+
+
+@check(breaks=1)
+def test_what_is_raised_of_a_text_names_it_plainly(x):
+    words = Words("é")
+    found = type(words.format_map({}))
+    try:
+        words.encode("ascii")
+    except UnicodeEncodeError as error:
+        return x + 1, str(error), found

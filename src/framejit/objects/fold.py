@@ -15,6 +15,7 @@ from framejit.objects.by_parts import by_parts
 from framejit.objects.constants import content
 from framejit.objects.exact import ExactModel
 from framejit.reasons import R
+from framejit.rules.registry import HANDLERS
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -168,6 +169,8 @@ class ConstantModel(ExactModel):
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         base = getattr(found, "__objclass__", None)
+        if base in (str, bytes) and v.cls is not base and (type(found) is MethodDescriptorType or found in HANDLERS):
+            return None  # some of their methods hand out the object itself
         if base in FOLDABLE and isinstance(value := unwrap(s, v), Const):
             return s.wrap(getattr(value.obj, name))
         return None

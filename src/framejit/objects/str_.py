@@ -70,6 +70,35 @@ class StringModel(ConstantModel):
         return fold.binary(s, symbol, unwrap(s, left), unwrap(s, right))
 
 
+class _OfText(str):
+    """Stands for an instance of a subclass where a method of str is called."""
+
+    __slots__ = ()
+
+
+class _OfBytes(bytes):
+    """As `_OfText`, for bytes."""
+
+    __slots__ = ()
+
+
+STAND_INS: dict[type, type] = {str: _OfText, bytes: _OfBytes}
+
+
+def _run(s: Services, v: Value, function: Any, *args: Any, **kwargs: Any) -> Value:
+    """Call a method of a text; where C code hands out the text as it is, an instance of a subclass comes out itself."""
+    text = constant(s, v)
+    result = run(s, function, text, *args, **kwargs)
+    v = s.force(v)
+    if v.cls is type(text) or type(text) not in STAND_INS:
+        return result
+    real = STAND_INS[type(text)](text)
+    found = function(real, *args, **kwargs)
+    if found is real:
+        return v
+    return s.wrap(type(found)([v if item is real else item for item in found])) if type(found) in (tuple, list) else result
+
+
 SPEC = re.compile(r"%(?:\((?P<key>[^()]*)\))?[#0\- +]*(?P<width>\*|\d*)(?:\.(?P<precision>\*|\d*))?[hlL]?(?P<kind>.)", re.S)
 
 
@@ -78,10 +107,10 @@ def percent(s: Services, left: Value, right: Value) -> Value | None:
     text = constant(s, left)
     right = s.force(right)
     if is_plain(s, right, WRITTEN):
-        return run(s, type(text).__mod__, text, s.constant(right))
+        return _run(s, left, type(text).__mod__, s.constant(right))
     specs = [found for found in SPEC.finditer(text) if found["kind"] != "%"] if isinstance(text, str) else []
     if isinstance(right, Ref) and right.cls is dict and not (specs and all(spec["key"] is not None for spec in specs)):
-        return run(s, type(text).__mod__, text, snapshot(s, right))
+        return _run(s, left, type(text).__mod__, snapshot(s, right))
     stars = any("*" in (spec["width"], spec["precision"]) for spec in specs)
     if not isinstance(text, str) or stars or not all(spec["kind"] in "sradiuoxXeEfFgGc" for spec in specs):
         return s.unsupported(R.OPAQUE_OPERATION, right, "printf-style formatting")
@@ -141,6 +170,8 @@ def _join(s: Services, self: Value, iterable: Value) -> Value:
 def str_format(s: Services, self: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Field by field, so that objects are formatted by their own __format__."""
     text = constant(s, self)
+    if not {"{", "}"} & set(text):
+        return _run(s, self, str.format)
     if all(is_plain(s, arg, WRITTEN) for arg in (*args, *kwargs.values())):
         return run(s, text.format, *map(s.constant, args), **{name: s.constant(arg) for name, arg in kwargs.items()})
     return Const(_format(s, text, args, kwargs, iter(range(len(args) + 1)), 2))
@@ -179,15 +210,15 @@ def _argument(s: Services, key: int | str, args: list[Value], kwargs: dict[str, 
 
 @method(str.translate, "table /")
 def str_translate(s: Services, self: Value, table: Value) -> Value:
-    return run(s, constant(s, self).translate, snapshot(s, table))
+    return _run(s, self, str.translate, snapshot(s, table))
 
 
 def _register_folded() -> None:
     """All other public methods of the constant types are folded."""
-    special = {"join", "format", "translate", "format_map"}
+    special = {"join", "format", "format_map"}
     for kind in (str, bytes, int, float, complex):
         for name, found in vars(kind).items():
-            if name.startswith("_") or name in special or type(found) is not type(str.join):
+            if name.startswith("_") or name in special or found is str.translate or type(found) is not type(str.join):
                 continue
             method(found, "*args **")(_folder(found))
 
@@ -195,7 +226,7 @@ def _register_folded() -> None:
 def _folder(found: Any) -> Any:
     def call(s: Services, self: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
         reals = [constant(s, arg) for arg in args]
-        return run(s, found, constant(s, self), *reals, **{name: constant(s, arg) for name, arg in kwargs.items()})
+        return _run(s, self, found, *reals, **{name: constant(s, arg) for name, arg in kwargs.items()})
 
     call.__name__ = found.__name__
     return call

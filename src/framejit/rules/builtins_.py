@@ -483,6 +483,8 @@ def bytes_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
             if not issubclass(found.cls, bytes):
                 s.raise_error(TypeError, f"__bytes__ returned non-bytes (type {type_name(found.cls)})")
             return found
+        if issubclass(v.cls, str):
+            return run(s, bytes, s.constant(unwrap(s, v)))  # which raises
         if has_slot(s, v, "__index__"):
             try:
                 return run(s, bytes, s.constant(index(s, v)))
