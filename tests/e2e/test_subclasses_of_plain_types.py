@@ -344,6 +344,7 @@ def _tried(text):
         ("center", 1), ("zfill", 1), ("expandtabs",), ("lower",), ("removeprefix", mark), ("removesuffix", mark), ("__mod__", ()), ("join", [text]),
         ("translate", {} if isinstance(text, str) else None), ("__mul__", 1), ("__add__", none), ("__getitem__", slice(None)),
     ]  # fmt: skip
+    calls += [("partition", text), ("rpartition", type(text)(mark)), ("split", text)]
     if isinstance(text, str):
         calls += [("format",), ("format", 1), ("format", object())]
         try:
@@ -367,3 +368,19 @@ def test_what_is_raised_of_a_text_names_it_plainly(x):
         words.encode("ascii")
     except UnicodeEncodeError as error:
         return x + 1, str(error), found
+
+
+class Count(int):
+    pass
+
+
+@check()
+def test_errors_name_the_subclass(x):
+    found = [bytes(Count(2))]
+    for value in (Words("a"), Octets(b"a"), Turned(1j)):
+        for attempt in (abs, round, int, float, lambda v: +v, lambda v: ~v, lambda v: sum([v], start=v)):
+            try:
+                found.append(attempt(value))
+            except (TypeError, ValueError) as error:
+                found.append(str(error))
+    return x + 1, found

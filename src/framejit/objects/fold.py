@@ -13,7 +13,7 @@ from framejit.core.value import Const, Pack, Ref, Value
 from framejit.objects import later
 from framejit.objects.by_parts import by_parts
 from framejit.objects.constants import content
-from framejit.objects.exact import ExactModel
+from framejit.objects.exact import ExactModel, type_name
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS
 
@@ -191,7 +191,10 @@ class ConstantModel(ExactModel):
         return compare(s, symbol, unwrap(s, v), unwrap(s, other))
 
     def unary(self, s: Services, symbol: str, v: Value) -> Value:
-        return run(s, UNARY[symbol], constant(s, v))
+        real = constant(s, v)
+        if symbol != "not" and not hasattr(type(real), f"__{UNARY[symbol].__name__}__"):
+            s.raise_error(TypeError, f"bad operand type for unary {symbol}: '{type_name(v.cls)}'")
+        return run(s, UNARY[symbol], real)
 
     def hash_key(self, s: Services, v: Value) -> Any:
         return constant(s, v)

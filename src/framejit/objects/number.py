@@ -75,8 +75,8 @@ class NumberModel(ConstantModel):
         return self.hash_key(s, v) if of is None or among is None else identity_key(s, of, among)
 
     def unary(self, s: Services, symbol: str, v: Value) -> Value:
-        v = unwrap(s, v)
-        return symnum.unary(s, symbol, v) if is_symbolic(v) else super().unary(s, symbol, v)
+        plain = unwrap(s, v)
+        return symnum.unary(s, symbol, plain) if is_symbolic(plain) else super().unary(s, symbol, v)
 
 
 def _knows(asked: Value, other: Value) -> bool:

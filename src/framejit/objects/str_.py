@@ -86,17 +86,21 @@ STAND_INS: dict[type, type] = {str: _OfText, bytes: _OfBytes}
 
 
 def _run(s: Services, v: Value, function: Any, *args: Any, **kwargs: Any) -> Value:
-    """Call a method of a text; where C code hands out the text as it is, an instance of a subclass comes out itself."""
-    text = constant(s, v)
-    result = run(s, function, text, *args, **kwargs)
-    v = s.force(v)
-    if v.cls is type(text) or type(text) not in STAND_INS:
+    """Call a method of a text; where C code hands out a text as it was given, an instance of a subclass comes out itself."""
+    values = [v, *args]
+    reals = [constant(s, each) if isinstance(each, Value) else each for each in values]
+    result = run(s, function, *reals, **kwargs)
+    given: dict[int, Value] = {}
+    for place, (each, real) in enumerate(zip(values, reals)):
+        if isinstance(each, Value) and type(real) in STAND_INS and (forced := s.force(each)).cls is not type(real):
+            reals[place] = real = STAND_INS[type(real)](real)
+            given[id(real)] = forced
+    if not given:
         return result
-    real = STAND_INS[type(text)](text)
-    found = function(real, *args, **kwargs)
-    if found is real:
-        return v
-    return s.wrap(type(found)([v if item is real else item for item in found])) if type(found) in (tuple, list) else result
+    found = function(*reals, **kwargs)
+    if type(found) in (tuple, list):
+        return s.wrap(type(found)([given.get(id(item), item) for item in found]))
+    return given.get(id(found), result)
 
 
 SPEC = re.compile(r"%(?:\((?P<key>[^()]*)\))?[#0\- +]*(?P<width>\*|\d*)(?:\.(?P<precision>\*|\d*))?[hlL]?(?P<kind>.)", re.S)
@@ -225,8 +229,7 @@ def _register_folded() -> None:
 
 def _folder(found: Any) -> Any:
     def call(s: Services, self: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        reals = [constant(s, arg) for arg in args]
-        return _run(s, self, found, *reals, **{name: constant(s, arg) for name, arg in kwargs.items()})
+        return _run(s, self, found, *args, **{name: constant(s, arg) for name, arg in kwargs.items()})
 
     call.__name__ = found.__name__
     return call

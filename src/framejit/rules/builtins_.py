@@ -246,12 +246,13 @@ def unwrap_unless(s: Services, v: Value, *names: str) -> Value:
 @handler(abs)
 @positional(1)
 def abs_(s: Services, v: Value) -> Value:
+    error = f"bad operand type for abs(): '{type_name(s.force(v).cls)}'"
     v = unwrap_unless(s, v, "__abs__")
     if isinstance(v, Const) and type(v.obj) in (int, float, bool, complex):
         return run(s, abs, v.obj)
     if isinstance(v, Number):
         return s.unary("-", v) if s.truth(s.compare("<", v, Const(0))) else v
-    return _special(s, v, "__abs__", f"bad operand type for abs(): '{type_name(v.cls)}'")
+    return _special(s, v, "__abs__", error)
 
 
 def _special(s: Services, v: Value, name: str, error: str, *args: Value) -> Value:
@@ -261,6 +262,7 @@ def _special(s: Services, v: Value, name: str, error: str, *args: Value) -> Valu
 
 @takes(round, "number ndigits=")
 def round_(s: Services, v: Value, digits: Value | None) -> Value:
+    error = f"type {type_name(s.force(v).cls)} doesn't define __round__ method"
     v = unwrap_unless(s, v, "__round__")
     if digits is not None and s.force(digits).cls is type(None):
         digits = None
@@ -268,7 +270,6 @@ def round_(s: Services, v: Value, digits: Value | None) -> Value:
         return v
     if isinstance(v, Number) or (isinstance(v, Const) and type(v.obj) in (int, float, bool)):
         return fold(s, round, [v] if digits is None else [v, digits])
-    error = f"type {type_name(v.cls)} doesn't define __round__ method"
     return _special(s, v, "__round__", error, *([] if digits is None else [digits]))
 
 
@@ -320,7 +321,7 @@ def int_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pe
     if len(args) != 1 or kwargs:
         return fold(s, int, args, kwargs)
     v = unwrap_unless(s, args[0], "__int__", "__index__", "__trunc__")
-    if isinstance(v, Const):
+    if isinstance(v, Const) and type(v.obj) is not complex:
         if type(v.obj).__module__ == "builtins" or not hasattr(type(v.obj), "__int__"):
             return run(s, int, v.obj)
     elif isinstance(v, Number):
@@ -336,7 +337,8 @@ def int_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pe
             if issubclass(found.cls, int) or name == "__trunc__":
                 return s.unsupported(R.OPAQUE_CALL, int, f"{name} is deprecated where it gives no exact int")
             return s.raise_error(TypeError, f"{name} returned non-int (type {type_name(found.cls)})")
-    return s.raise_error(TypeError, f"int() argument must be a string, a bytes-like object or a real number, not '{type_name(v.cls)}'")
+    cls = s.force(args[0]).cls
+    return s.raise_error(TypeError, f"int() argument must be a string, a bytes-like object or a real number, not '{type_name(cls)}'")
 
 
 @handler(float)
@@ -344,7 +346,7 @@ def float_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | 
     if len(args) != 1 or kwargs:
         return fold(s, float, args, kwargs)
     v = unwrap_unless(s, args[0], "__float__", "__index__")
-    if isinstance(v, Const):
+    if isinstance(v, Const) and type(v.obj) is not complex:
         if type(v.obj).__module__ == "builtins" or not hasattr(type(v.obj), "__float__"):
             return run(s, float, v.obj)
     elif isinstance(v, Number):
@@ -364,7 +366,7 @@ def float_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | 
             if found.cls is not int:
                 return s.unsupported(R.OPAQUE_CALL, float, f"{name} is deprecated where it gives no exact number")
             return float_(s, [found], {})
-    return s.raise_error(TypeError, f"float() argument must be a string or a real number, not '{type_name(v.cls)}'")
+    return s.raise_error(TypeError, f"float() argument must be a string or a real number, not '{type_name(s.force(args[0]).cls)}'")
 
 
 @handler(complex)
@@ -390,9 +392,9 @@ NUMBERS = (int, float, complex, bool)
 def sum_(s: Services, iterable: Value, start: Value | None) -> Value:
     items = s.each(iterable)
     total = Const(0) if start is None else s.force(start)
-    if total.cls in (str, bytes):
-        how = "''.join(seq)" if total.cls is str else "b''.join(seq)"
-        s.raise_error(TypeError, f"sum() can't sum {'strings' if total.cls is str else 'bytes'} [use {how} instead]")
+    if issubclass(total.cls, (str, bytes)):
+        what, how = ("strings", "''.join(seq)") if issubclass(total.cls, str) else ("bytes", "b''.join(seq)")
+        s.raise_error(TypeError, f"sum() can't sum {what} [use {how} instead]")
     numbers: list[Any] = []  # the constant ones at the front: CPython adds floats with more than double precision
     plain = total.cls in NUMBERS and isinstance(total, Const)
     for item in items:
@@ -483,8 +485,8 @@ def bytes_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
             if not issubclass(found.cls, bytes):
                 s.raise_error(TypeError, f"__bytes__ returned non-bytes (type {type_name(found.cls)})")
             return found
-        if issubclass(v.cls, str):
-            return run(s, bytes, s.constant(unwrap(s, v)))  # which raises
+        if issubclass(v.cls, str) or (issubclass(v.cls, int) and not has_slot(s, v, "__index__")):
+            return run(s, bytes, s.constant(unwrap(s, v)))
         if has_slot(s, v, "__index__"):
             try:
                 return run(s, bytes, s.constant(index(s, v)))
