@@ -140,7 +140,8 @@ const int32_t *op_CHECK_TRUTH(Run &m, const int32_t *a) {
     return truth >= 0 && truth == (a[2] != 0) ? a + 3 : nullptr;
 }
 
-static const int32_t FEW = 64; // values that are compared in pairs; of more, equal ones are found side by side in their order
+// So many values are compared in pairs, or so few with all others; of more, equal ones are found side by side in their order.
+static const int32_t FEW = 64, FEW_FIRST = 16;
 
 static bool distinct(Run &m, const int32_t *a) {
     std::vector<std::pair<PyObject *, int32_t>> values;
@@ -152,7 +153,7 @@ static bool distinct(Run &m, const int32_t *a) {
 }
 
 const int32_t *op_CHECK_DISTINCT(Run &m, const int32_t *a) {
-    if (a[2] > FEW) return distinct(m, a) ? a + 3 + a[2] : nullptr;
+    if (a[2] > FEW && a[1] > FEW_FIRST) return distinct(m, a) ? a + 3 + a[2] : nullptr;
     for (int32_t i = 0; i < a[1] && i < a[2]; i++)
         for (int32_t j = i + 1; j < a[2]; j++)
             if (m.reg(a[3 + i]) == m.reg(a[3 + j])) return nullptr;
