@@ -58,9 +58,9 @@ bool is_quiet(PyObject *value) {
 }
 } // namespace
 
-const int32_t *op_CHECK_SLOT_QUIET(Run &m, const int32_t *a) {
-    PyObject *value = a[1] < m.frame->nslots ? m.frame->slots[a[1]] : nullptr, *ask = m.constant(a[2]);
-    if (!value || is_quiet(value)) return a + 3;
+// Where the program goes on if the value, which may be missing, dies quietly.
+static const int32_t *if_quiet(Run &m, PyObject *value, PyObject *ask, const int32_t *next) {
+    if (!value || is_quiet(value)) return next;
     if (!ask) return nullptr;
     Py_INCREF(value);
     int hook = fj_hook_set(0);
@@ -70,7 +70,17 @@ const int32_t *op_CHECK_SLOT_QUIET(Run &m, const int32_t *a) {
     Py_XDECREF(result);
     Py_DECREF(value);
     if (quiet < 0) return m.error();
-    return quiet ? a + 3 : nullptr;
+    return quiet ? next : nullptr;
+}
+
+const int32_t *op_CHECK_SLOT_QUIET(Run &m, const int32_t *a) {
+    return if_quiet(m, a[1] < m.frame->nslots ? m.frame->slots[a[1]] : nullptr, m.constant(a[2]), a + 3);
+}
+
+const int32_t *op_CHECK_CALLER_QUIET(Run &m, const int32_t *a) {
+    FJCaller c;
+    if (!m.frame->context || !fj_caller(m.frame, a[1], &c)) return nullptr;
+    return if_quiet(m, a[2] < c.frame.nslots ? c.frame.slots[a[2]] : nullptr, m.constant(a[3]), a + 4);
 }
 
 } // namespace fj

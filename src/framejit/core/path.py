@@ -56,6 +56,7 @@ BUILTINS = step("BUILTINS", _root, lambda _p, _a: "B", "LOAD_BUILTINS")
 CALLER_SLOT = step("CALLER_SLOT", _root, lambda _p, a: f"C{a[0]}.{a[2]}" if a[2] else f"C{a[0]}[{a[1]}]", "LOAD_CALLER_SLOT")
 CALLER_FUNC = step("CALLER_FUNC", _root, lambda _p, a: f"C{a[0]}.FUNC", "LOAD_CALLER_FUNC")
 CALLER_EXTRA = step("CALLER_EXTRA", _root, lambda _p, a: f"C{a[0]}.EXTRA", "LOAD_CALLER_EXTRA")
+FRAME_SLOTS = (SLOT, CALLER_SLOT)
 HANDLED = step("HANDLED", _root, lambda _p, _a: "HANDLED", "LOAD_HANDLED")
 
 # Steps.

@@ -131,7 +131,7 @@ def _no_caller(m: Machine, *operands: Any) -> NoReturn:
     raise Miss  # the reference runs one frame
 
 
-for _op in ("LOAD_CALLER_SLOT", "LOAD_CALLER_FUNC", "LOAD_CALLER_EXTRA", "CHECK_CALLER", "CHECK_CALLER_EMPTY"):
+for _op in ("LOAD_CALLER_SLOT", "LOAD_CALLER_FUNC", "LOAD_CALLER_EXTRA", "CHECK_CALLER", "CHECK_CALLER_EMPTY", "CHECK_CALLER_QUIET"):
     op(_op)(_no_caller)
 
 

@@ -16,7 +16,18 @@ from framejit.core.classes import compares
 from framejit.core.errors import Cut, Raised, Retrace, Uncaught, Unsupported
 from framejit.core.heap import MISSING
 from framejit.core.lifetime import is_quiet
-from framejit.core.path import BUILTINS, CALLER_EXTRA, CALLER_FUNC, CALLER_SLOT, FUNC, GLOBALS, HANDLED, SLOT, Path
+from framejit.core.path import (
+    BUILTINS,
+    CALLER_EXTRA,
+    CALLER_FUNC,
+    CALLER_SLOT,
+    FRAME_SLOTS,
+    FUNC,
+    GLOBALS,
+    HANDLED,
+    SLOT,
+    Path,
+)
 from framejit.core.services import Pending
 from framejit.core.state import Exit, ExitKind, FrameState, Result
 from framejit.core.trace import Trace
@@ -166,26 +177,39 @@ class Interpreter:
         """Remember the empty slots of a real frame: where nobody looks at them, other frames come with values in them, which stay."""
         self.trace.cache["empty", depth] = {index for index, slot in enumerate(frame.slots) if slot is NULL}
 
+    def _slot(self, depth: int, index: int) -> Path:
+        """The path of a slot of the real frame that runs now, `depth` calls above the one that the region began in."""
+        names = self.frames[-1].code.locals
+        name = names[index].name if index < len(names) else ""
+        return self.trace.roots.root(CALLER_SLOT, (depth, index, name)) if depth else self.trace.roots.root(SLOT, (index, name))
+
     def note_quiet(self, path: Path, value: Value) -> None:
         """The running instruction lets go of what a slot held: another frame may come with something that runs code when it dies."""
-        if self.start.pc and not isinstance(self.forced.get(value, value), (Const, Number, Node)) and is_quiet(value.real):  # type: ignore
+        forced = self.forced.get(value, value)  # type: ignore[call-overload]
+        if not isinstance(forced, (Const, Number, Node)) and is_quiet(value.real):  # type: ignore[attr-defined]
             self.guard(path, "SLOT_QUIET", self.start.empty)
 
     def note_overwritten(self, index: int) -> None:
-        """A local variable that was unbound gets a value: in another frame it may be bound by now."""
-        frame = self.frames[-1]
-        real = self.start.pc and self.is_root(frame) and len(self.waiting) == self.callers
-        if real and index in self.trace.cache["empty", 0]:
-            self.guard(self.trace.roots.root(SLOT, (index, frame.code.locals[index].name)), "SLOT_QUIET", self.start.empty)
+        """A local variable of the running frame that was unbound gets a value: in another frame it may be bound by now."""
+        if self.is_root(self.frames[-1]):
+            depth = self.callers - len(self.waiting)
+            if (depth or self.start.pc) and index in self.trace.cache["empty", depth]:
+                self.guard(self._slot(depth, index), "SLOT_QUIET", self.start.empty)
+
+    def note_ends(self, frame: Frame) -> None:
+        """A real frame ends and goes on in its caller: what its slots hold dies now, in another frame something else."""
+        for index, slot in enumerate(frame.slots):
+            if slot is NULL:
+                self.note_overwritten(index)
+            elif isinstance(slot, (Lazy, Ref)) and slot.path is not None and slot.path.kind in FRAME_SLOTS:
+                self.note_quiet(slot.path, slot)
 
     def empty_slot(self, index: int) -> None:
         """The running frame empties a slot by itself: if it is a real one, the slot must be empty now or have been so before."""
         if self.is_root(self.frames[-1]):
             depth = self.callers - len(self.waiting)
             if index in self.trace.cache["empty", depth]:
-                name = self.frames[-1].code.locals[index].name
-                arg, kind = ((index, name), SLOT) if not depth else ((depth, index, name), CALLER_SLOT)
-                self.guard(self.trace.roots.root(kind, arg), "SLOT_EMPTY", self.start.empty)
+                self.guard(self._slot(depth, index), "SLOT_EMPTY", self.start.empty)
 
     def _push_callers(self, root: Frame) -> None:
         """The frames that wait for the root: entered when it returns, unread and unguarded till then."""

@@ -13,7 +13,7 @@ from framejit.bytecode.versions import NULL_FIRST
 from framejit.core.errors import Cut, Raised
 from framejit.core.heap import MISSING
 from framejit.core.lifetime import has_frames
-from framejit.core.path import CALLED, SLOT, Called
+from framejit.core.path import CALLED, FRAME_SLOTS, Called
 from framejit.core.services import Pending
 from framejit.core.value import NONE, NULL, Const, Lazy, Number, Pack, Ref, Value, bool_const
 from framejit.interp.frame import Frame
@@ -143,7 +143,7 @@ def after_drop(interp: Interpreter, old: Value) -> None:
     path = getattr(old, "path", None)
     if path is None:
         return
-    if path.kind == SLOT:
+    if path.kind in FRAME_SLOTS:
         interp.note_quiet(path, old)
     if reach.ends(interp, old):
         if not reach.in_frames(interp, old):

@@ -94,6 +94,7 @@ def return_value(interp: Interpreter, frame: Frame, ins: Instr) -> None:
         for local in frame.slots:
             if reach.ends(interp, local):
                 interp.unsupported(R.OPAQUE_OPERATION, local, "its finalizer may run here")
+        interp.note_ends(frame)
     interp.pop(value)
 
 

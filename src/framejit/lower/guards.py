@@ -334,7 +334,11 @@ class Head:
             else:
                 self._add("CHECK_SLOT_EMPTY", place[0], note=note)
         elif guard.predicate == "SLOT_QUIET":
-            self._add("CHECK_SLOT_QUIET", guard.path.arg[0], packer.const(is_quiet), note=note)  # type: ignore[union-attr]
+            kind, place = guard.path.kind, guard.path.arg  # type: ignore[union-attr]
+            if kind == CALLER_SLOT:
+                self._add("CHECK_CALLER_QUIET", *place[:2], packer.const(is_quiet), note=note)
+            else:
+                self._add("CHECK_SLOT_QUIET", place[0], packer.const(is_quiet), note=note)
         elif guard.predicate == "CALLER":
             depth, code, after, result = guard.operand
             self._add("CHECK_CALLER", depth, packer.const(code), after, result, note=note)

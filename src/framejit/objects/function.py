@@ -13,15 +13,14 @@ from framejit.core.path import (
     ATTR,
     BUILTINS,
     CALLED,
-    CALLER_SLOT,
     CELL,
     CLOSURE,
     DICT_ITEM,
+    FRAME_SLOTS,
     FUNC_FIELD,
     ITEM,
     METHOD_FUNC,
     METHOD_SELF,
-    SLOT,
     Path,
 )
 from framejit.core.services import Services
@@ -288,7 +287,7 @@ def _is_local(path: Path) -> bool:
     root = path
     while root.parent is not None:
         root = root.parent
-    if root.kind not in (SLOT, CALLER_SLOT):
+    if root.kind not in FRAME_SLOTS:
         return False
     step: Path | None = path
     while step is not None and step.parent is not None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from framejit.core.classes import BASES, LATER, META, NAMESPACE
 from framejit.core.heap import MISSING, Heap
 from framejit.core.lifetime import ending
-from framejit.core.path import CALLER_SLOT, HANDLED, SLOT, Path
+from framejit.core.path import FRAME_SLOTS, HANDLED, Path
 from framejit.core.services import Services
 from framejit.core.value import Const, Lazy, Pack, Ref, Value
 from framejit.objects import generator, later
@@ -207,7 +207,7 @@ def in_frame(path: Path) -> bool:
     """Whether the object was found in the frames, which may let go of it."""
     while path.parent is not None:
         path = path.parent
-    return path.kind in (SLOT, CALLER_SLOT, HANDLED)
+    return path.kind in FRAME_SLOTS or path.kind == HANDLED
 
 
 def contents(heap: Heap, ref: Ref) -> list[Value]:

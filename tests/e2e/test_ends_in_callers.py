@@ -1,0 +1,120 @@
+"""A region that goes on in the callers of its frame lets go of what their variables hold: each clean-up runs at its place."""
+
+from __future__ import annotations
+
+import pytest
+
+import framejit
+from framejit import events
+
+LOG: list = []
+DONE: list = []
+
+
+class Finalized:
+    def __del__(self):
+        LOG.append(("deleted", len(DONE)))
+
+
+def opened():
+    def cleaning():
+        try:
+            yield 1
+        finally:
+            LOG.append(("ended", len(DONE)))
+
+    generator = cleaning()
+    next(generator)
+    return generator
+
+
+def step():
+    DONE.append(0)
+    framejit.graph_break()
+    DONE.append(1)
+
+
+def overwrites(make):
+    a = make()
+    step()
+    a = None
+    DONE.append(2)
+    return a
+
+
+def deletes(make):
+    a = make()
+    step()
+    del a
+    DONE.append(2)
+
+
+def holds(make):
+    b = make()
+    framejit.graph_break()
+    DONE.append(3)
+    return b is None
+
+
+def returns(make):
+    holds(make)
+    DONE.append(4)
+
+
+def returns_twice(make):
+    returns(make)
+    DONE.append(5)
+
+
+def binds_late(make):
+    for k in (0, 1):
+        if k == 1:
+            c = make()
+            DONE.append(c is None)
+        framejit.graph_break()
+        DONE.append(6)
+
+
+def ends_with_late_ones(make):
+    binds_late(make)
+    DONE.append(7)
+
+
+def raises(make):
+    d = make()
+    framejit.graph_break()
+    DONE.append(d is None)
+    raise KeyError
+
+
+def catches(make):
+    try:
+        raises(make)
+    except KeyError:
+        DONE.append(9)
+    DONE.append(10)
+
+
+MAKERS = [framejit.disable(make) for make in (lambda: 3, opened, lambda: Finalized(), lambda: [{"a": opened()}], lambda: [1])]
+
+ORDERS = [(0, 1), (0, 2), (0, 3), (1, 0), (4, 2)]
+
+
+@pytest.mark.parametrize("fn", [overwrites, deletes, returns, returns_twice, ends_with_late_ones, catches], ids=lambda fn: fn.__name__)
+def test_the_clean_up_runs_at_its_place_whatever_the_region_was_made_for(fn, monkeypatch):
+    monkeypatch.setattr(framejit.config, "capture_without_tensors", True)
+    for order in ORDERS:
+        framejit.reset()
+        compiled = framejit.compile(fn, backend="eager")
+        regions: list = []
+        unsubscribe = events.subscribe(lambda event: regions.append(event.pc), events.CaptureEnd)
+        for kind in (*order, order[0]):
+            seen = []
+            for run in (fn, compiled):
+                LOG.clear()
+                DONE.clear()
+                run(MAKERS[kind])
+                seen.append((LOG[:], DONE[:]))
+            assert seen[0] == seen[1], order
+        unsubscribe()
+        assert len(regions) >= 2
