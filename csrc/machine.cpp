@@ -138,10 +138,23 @@ HOT(DICT_GROUP) { return a + 5 + a[4]; }
 HOT(DICT_STAMP) { return a + 4 + a[3]; }
 #endif
 
+// True and False: whether the class descends from the other; a number: at which place of its MRO the other stands.
+static bool descent_holds(PyTypeObject *type, PyObject *other, PyObject *expected) {
+    if (PyBool_Check(expected)) return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject *>(other)) == (expected == Py_True);
+    Py_ssize_t place = PyLong_AsSsize_t(expected);
+    return type->tp_mro && place < PyTuple_GET_SIZE(type->tp_mro) && PyTuple_GET_ITEM(type->tp_mro, place) == other;
+}
+
 static bool lookups_hold(Run &m, PyTypeObject *type, const int32_t *pairs, int32_t n) {
     for (int32_t i = 0; i < n; i += 2) {
-        PyObject *found = _PyType_Lookup(type, m.constant(pairs[i]));
+        PyObject *name = m.constant(pairs[i]);
         const Const &expected = m.consts[pairs[i + 1]];
+        if (!name) return false;
+        if (PyType_Check(name)) {
+            if (!descent_holds(type, name, expected.object)) return false;
+            continue;
+        }
+        PyObject *found = _PyType_Lookup(type, name);
         if (found ? !constant_is(expected, found) : expected.object != fj_missing) return false;
     }
     return true;

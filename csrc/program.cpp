@@ -127,8 +127,15 @@ bool Packer::types(const int32_t *a) {
     case FJ_OP_CHECK_TYPE_ATTRS:
         if (!PyType_Check(get(a[0]))) return fail("not a class");
         if (a[1] < 0 || a[2] % 2) return fail("wants a stamp and name, value pairs");
-        for (int32_t i = 0; i < a[2]; i += 2)
-            if (!PyUnicode_CheckExact(get(a[3 + i]))) return fail("not a name");
+        for (int32_t i = 0; i < a[2]; i += 2) {
+            PyObject *expected = get(a[4 + i]);
+            if (PyType_Check(get(a[3 + i]))) {
+                if (!PyBool_Check(expected) && !(PyLong_CheckExact(expected) && PyLong_AsSsize_t(expected) >= 0))
+                    return PyErr_Clear(), fail("not a place in an MRO");
+            } else if (!PyUnicode_CheckExact(get(a[3 + i]))) {
+                return fail("not a name");
+            }
+        }
         return true;
     case FJ_OP_LOAD_SLOT: return a[1] >= 0 || fail("no such slot");
     case FJ_OP_BINARY: return (a[1] >= 0 && a[1] <= 26) || fail("no such operator");

@@ -191,6 +191,8 @@ class Author:
         if op == "CHECK_TYPE_ATTRS":
             names = [self.const(NAMES) for _ in range(self.random.randrange(3))]
             operands[2] = tuple(k for name in names for k in (name, self.const([_C.MISSING, Point.norm, Point.origin, Slotted.a])))
+            if self.random.random() < 0.5:
+                operands[2] += (self.const([Point, Slotted, dict]), self.const([True, False, 0, 1, 2]))
             operands[1] = self.stamps
             self.stamps += 1
         if op in ("CALL", "CALL_EFFECT") and self.random.random() < 0.3 and operands[-2]:

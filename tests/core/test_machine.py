@@ -246,6 +246,31 @@ def test_type_attributes():
     assert run(program, 0) == ("miss", 1)
 
 
+def test_descent_of_classes():
+    class Base:
+        pass
+
+    class Derived(Base):
+        pass
+
+    program = pack(LOAD, ("CHECK_TYPE_ATTRS", 0, 0, (1, 2, 3, 4, 1, 5)), RETURN, consts=(Derived, Base, True, int, False, 1), weak=(0, 1))
+    assert run(program, 0)[0] == run(program, 0)[0] == "exit"
+    other = type("Other", (), {})
+    Derived.__bases__ = (other,)
+    assert run(program, 0) == ("miss", 1)
+    Derived.__bases__ = (other, Base)
+    assert run(program, 0) == ("miss", 1)  # a base, but at another place
+    Derived.__bases__ = (Base, other)
+    assert run(program, 0)[0] == "exit"
+    for place in (True, 1 << 70, -1, None):
+        consts = (Derived, Base, place)
+        if place is True:
+            assert run(pack(LOAD, ("CHECK_TYPE_ATTRS", 0, 0, (1, 2)), RETURN, consts=consts), 0)[0] == "exit"
+        else:
+            with pytest.raises(ValueError, match="MRO"):
+                pack(LOAD, ("CHECK_TYPE_ATTRS", 0, 0, (1, 2)), RETURN, consts=consts)
+
+
 # ---- Weak constants ---------------------------------------------------------------------------------------------------
 
 

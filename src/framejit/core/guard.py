@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from framejit.core.heap import MISSING
 from framejit.core.lifetime import is_quiet
 from framejit.core.path import Path
 
@@ -175,7 +176,16 @@ def _torch_state(value: Any, operand: Any) -> bool:
 @predicate("TYPE_ATTR", "type look-up {operand}", "CHECK_TYPE_ATTRS")
 def _type_attr(value: Any, operand: Any) -> bool:
     cls, name, expected = operand
-    return any(vars(base)[name] is expected for base in cls.__mro__ if name in vars(base))
+    return class_fact(cls, name, expected, MISSING)
+
+
+def class_fact(cls: type, name: Any, expected: Any, missing: Any) -> bool:
+    """Whether a look-up along the MRO gives what is expected; of a class: whether it is a base, or at which place of the MRO."""
+    if not isinstance(name, type):
+        return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), missing) is expected
+    if isinstance(expected, bool):
+        return (name in cls.__mro__) is expected
+    return expected < len(cls.__mro__) and cls.__mro__[expected] is name
 
 
 @predicate("PY", "{operand}({path})", "CHECK_PY")

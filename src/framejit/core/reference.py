@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from framejit import _C
+from framejit.core.guard import class_fact
 from framejit.core.program import EFFECTS, EXITS, OPS, REPLAY, Listing, unpack
 
 SETTERS = frozenset(name for name, row in OPS.items() if row.kinds.startswith("d"))
@@ -345,8 +346,7 @@ def _(m: Machine, first: int, registers: tuple[int, ...]) -> None:
 @op("CHECK_TYPE_ATTRS")
 def _(m: Machine, k: int, stamp: int, pairs: tuple[int, ...]) -> None:
     for name, expected in zip(map(m.const, pairs[::2]), map(m.const, pairs[1::2])):
-        found = next((vars(base)[name] for base in m.const(k).__mro__ if name in vars(base)), _C.MISSING)
-        need(found is expected)
+        need(class_fact(m.const(k), name, expected, _C.MISSING))
 
 
 @op("CHECK_TORCH_STATE")

@@ -124,6 +124,19 @@ class Trace:
             elif name in vars(base):
                 return
 
+    def guard_descent(self, cls: type, base: type, place: bool | int, origin: Any = None) -> None:
+        """Record whether `cls` descends from `base`, or at which place of its MRO that stands."""
+        if base in self.classes:
+            return  # nothing real descends from it
+        if cls in self.classes:  # what it inherits of its real bases can change
+            for real in cls.__mro__:
+                if real not in self.classes and real.__flags__ & MUTABLE_FLAGS == HEAP_TYPE:
+                    self.guard_descent(real, base, base in real.__mro__, origin)
+            return
+        key = ("descent", cls, base, place)
+        if key not in self.guards:
+            self.trail.put(self.guards, key, Guard(None, "TYPE_ATTR", (cls, base, place), origin))
+
     def forget_type_attr(self, cls: type, name: str | None) -> None:
         """A captured class was written to: what looking `name` (None: anything) up in it and its subclasses gave is asked again."""
         rows = self.type_rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import itertools
 import types
 from collections.abc import Callable
@@ -624,12 +623,16 @@ def set_function_attribute(interp: Interpreter, ins: Instr, attribute: Value, ta
 
 @op("LOAD_BUILD_CLASS")
 def load_build_class(interp: Interpreter, ins: Instr) -> Value:
-    return Const(builtins.__build_class__)
+    found = lookup(interp, interp.frames[-1].builtins, "__build_class__")
+    return interp.raise_error(NameError, "__build_class__ not found") if found is MISSING else found
+
+
+ASSERTION_ERROR = AssertionError  # whatever the program puts under its name
 
 
 @op("LOAD_ASSERTION_ERROR")
 def load_assertion_error(interp: Interpreter, ins: Instr) -> Value:
-    return Const(AssertionError)
+    return Const(ASSERTION_ERROR)
 
 
 # -- control flow -------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from framejit.interp.frame import Frame
 from framejit.interp.machine import Interpreter
 from framejit.interp.ops import after_drop, op, raw
 from framejit.objects import async_generator, deaths, exception, exception_group, generator, match, protocol, reach
+from framejit.objects.dict_ import lookup
 from framejit.objects.exact import type_name
 from framejit.reasons import R
 
@@ -313,7 +314,11 @@ def match_class(interp: Interpreter, ins: Instr, subject: Value, cls: Value, nam
 
 @op("IMPORT_NAME")
 def import_name(interp: Interpreter, ins: Instr, level: Value, fromlist: Value) -> Value:
-    return protocol.import_name(interp, interp.frames[-1].globals, ins.value, interp.constant(level), interp.constant(fromlist))
+    frame = interp.frames[-1]
+    function = lookup(interp, frame.builtins, "__import__")
+    if function is MISSING or not isinstance(found := interp.force(function), Const) or type(found.obj) is not types.BuiltinFunctionType:
+        return interp.unsupported(R.IMPORT, None, "an __import__ of the program")
+    return protocol.import_name(interp, frame.globals, ins.value, interp.constant(level), interp.constant(fromlist))
 
 
 @op("IMPORT_FROM")

@@ -15,6 +15,7 @@ from framejit.objects import later
 from framejit.objects.dict_ import lookup, store
 from framejit.objects.exact import type_name
 from framejit.objects.fold import is_foldable
+from framejit.objects.lineage import is_descendant
 from framejit.objects.model import Model, model
 from framejit.objects.object_ import DICT_FIELD, dict_of, set_dict, type_lookup
 from framejit.objects.type_ import is_subclass
@@ -367,7 +368,7 @@ def instantiate(s: Services, value: Value, message: str) -> Value:
 def matches(s: Services, raised: Value, kind: Value) -> bool:
     """Whether `except kind` catches the exception; the hooks of metaclasses are not asked."""
     kinds = except_types(s, kind)
-    return any(cls in s.force(raised).cls.__mro__ for cls in kinds)
+    return any(is_descendant(s, s.force(raised).cls, cls) for cls in kinds)
 
 
 def except_types(s: Services, kind: Value) -> list[type]:

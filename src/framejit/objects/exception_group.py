@@ -18,6 +18,7 @@ from framejit.objects.exception import (
     is_exception_class,
     matches,
 )
+from framejit.objects.lineage import is_descendant
 from framejit.objects.object_ import get_descriptor
 from framejit.reasons import R
 
@@ -54,7 +55,7 @@ def matcher(s: Services, condition: Value) -> Matcher:
     kinds = list(map(s.force, found.items)) if isinstance(found, Pack) and found.cls is tuple else [found]
     if not all(map(is_exception_class, kinds)):
         s.raise_error(TypeError, "expected a function, exception type or tuple of exception types")
-    return lambda item: any(kind.obj in item.cls.__mro__ for kind in kinds)  # type: ignore[attr-defined]
+    return lambda item: any(is_descendant(s, item.cls, kind.obj) for kind in kinds)  # type: ignore[attr-defined]
 
 
 def split(s: Services, raised: Value, select: Matcher, with_rest: bool = True, depth: int = 0) -> tuple[Value, Value]:

@@ -19,6 +19,7 @@ from framejit.core.value import NONE, Const, Node, Number, Pack, Ref, Value, boo
 from framejit.objects.dict_ import delete, lookup, realize_dict, store
 from framejit.objects.exact import defines, type_name
 from framejit.objects.later import default_repr
+from framejit.objects.lineage import is_descendant, may_change, note_getset, order
 from framejit.objects.model import Model, model, model_of
 from framejit.reasons import R
 
@@ -82,8 +83,8 @@ _DATA_DESCRIPTORS: dict[type, bool] = {}
 def is_data_descriptor(s: Services, found: Any) -> bool:
     """Whether a class attribute goes before the instance dict."""
     kind = kind_of(found)
-    if kind.__flags__ & HEAP_TYPE:
-        return defines(kind, "__set__") or defines(kind, "__delete__")
+    if may_change(kind):
+        return any(type_lookup(s, kind, name) is not MISSING for name in ("__set__", "__delete__"))
     known = _DATA_DESCRIPTORS.get(kind)  # such a type cannot change
     if known is None:
         known = _DATA_DESCRIPTORS[kind] = defines(kind, "__set__") or defines(kind, "__delete__")
@@ -473,6 +474,7 @@ def _module_attribute(s: Services, v: Const, name: str) -> Value | Pending:
     item = lookup(s, namespace, name)
     if item is not MISSING:
         return item
+    s.guard(path_of(s, v), "TYPE", type(v.obj))  # another class may know the name
     if name == "__dict__":
         return namespace
     if name == "__class__":
@@ -511,11 +513,12 @@ def own_type_attribute(s: Services, v: Const, name: str, hook: bool = True) -> V
     of_meta = type_lookup(s, meta, name)
     if name == "__class__":
         return Const(meta)
-    if of_meta is not MISSING and is_data_descriptor(s, of_meta) and defines(kind_of(of_meta), "__get__"):
+    if of_meta is not MISSING and is_data_descriptor(s, of_meta) and type_lookup(s, kind_of(of_meta), "__get__") is not MISSING:
         special_case = model_of(meta).attribute(s, v, name, of_meta)
         if special_case is not None:
             return special_case
         if name in TYPE_GETSETS:
+            note_getset(s, cls, name)
             try:
                 present = type.__getattribute__(cls, name)
                 return stood_for(s, present) if isinstance(present, (StandIn, types.FunctionType)) else s.wrap(present)
@@ -576,7 +579,7 @@ def super_attribute(s: Services, v: Pack, name: str) -> Value | Pending:
     """Attribute look-up behind a class in the MRO."""
     start, self, owner = v.items
     cls, of = s.constant(owner), s.constant(start)
-    mro = cls.__mro__
+    mro = order(s, cls)
     for base in mro[mro.index(of) + 1 :]:
         found = base.__dict__.get(name, MISSING)
         type_lookup(s, base, name)  # guarded: nothing comes before what is found
@@ -585,7 +588,7 @@ def super_attribute(s: Services, v: Pack, name: str) -> Value | Pending:
             if isinstance(receiver, Const) and issubclass(type(receiver.obj), type) and not issubclass(type(found), CLASS_METHODS):
                 if issubclass(type(found), staticmethod):
                     return stood_for(s, found.__func__)
-                if of not in receiver.cls.__mro__:
+                if not is_descendant(s, receiver.cls, of):
                     return _of_class(s, receiver, name, found)
             if issubclass(type(found), types.MemberDescriptorType):
                 return get_descriptor(s, receiver, name, found)

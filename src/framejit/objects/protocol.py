@@ -18,6 +18,7 @@ from framejit.objects import later, object_
 from framejit.objects.dict_ import full, hash_key, key_in, store
 from framejit.objects.exact import defines, type_name
 from framejit.objects.fold import WRITTEN, is_plain, run, unwrap
+from framejit.objects.lineage import is_descendant
 from framejit.objects.model import model_of
 from framejit.objects.object_ import (
     BINARY_NAMES,
@@ -164,7 +165,8 @@ def _operate(s: Services, symbol: str, left: Value, right: Value, reflected: boo
     if slot is not None:
         result = s.force(s.call(slot, [other]))
         return None if is_not_implemented(result) else result
-    if symbol in SEQUENCE_OPERATORS and issubclass(asked.cls, SEQUENCES) and not (symbol[0] == "+" and defines(asked.cls, "__radd__")):
+    is_sequence = symbol in SEQUENCE_OPERATORS and issubclass(asked.cls, SEQUENCES)
+    if is_sequence and not (symbol[0] == "+" and s.type_lookup(asked.cls, "__radd__") is not MISSING):
         return _sequence_as_number(s, symbol, left, right, reflected, name)
     return model_of(asked.cls).binary(s, symbol, left, right, reflected)
 
@@ -204,11 +206,11 @@ def binary(s: Services, symbol: str, left: Value, right: Value) -> Value:
     left, right = s.force(left), s.force(right)
     operator = symbol[:-1] if symbol.endswith("=") else symbol
     name = BINARY_NAMES[operator]
-    if operator is not symbol and defines(left.cls, f"__i{name}__"):
+    if operator is not symbol and _knows(s, left, f"__i{name}__"):
         result = _operate(s, symbol, left, right, False, f"__i{name}__")
         if result is not None:
             return result
-    right_first = right.cls is not left.cls and left.cls in right.cls.__mro__ and _overrides(right.cls, left.cls, f"__r{name}__")
+    right_first = _is_of_subclass(s, right, left) and _overrides(s, right, left, f"__r{name}__")
     if right_first:
         result = _operate(s, operator, left, right, True, f"__r{name}__")
         if result is not None:
@@ -228,9 +230,24 @@ def binary(s: Services, symbol: str, left: Value, right: Value) -> Value:
     return type_error(s, f"unsupported operand type(s) for {shown if operator is symbol else symbol}: '{_name(left)}' and '{_name(right)}'")
 
 
-def _overrides(cls: type, base: type, name: str) -> bool:
-    mine = next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), None)
-    return mine is not None and mine is not next((vars(c)[name] for c in base.__mro__ if name in vars(c)), None)
+def _knows(s: Services, value: Value, name: str) -> bool:
+    """Whether the class has the attribute; that torch's classes stay as they are is taken for granted."""
+    return defines(value.cls, name) if isinstance(value, Node) else s.type_lookup(value.cls, name) is not MISSING
+
+
+def _is_of_subclass(s: Services, value: Value, other: Value) -> bool:
+    """Whether the class descends from that of the other, which it is not."""
+    if value.cls is other.cls:
+        return False
+    return other.cls in value.cls.__mro__ if isinstance(value, Node) else is_descendant(s, value.cls, other.cls)
+
+
+def _overrides(s: Services, value: Value, other: Value, name: str) -> bool:
+    """Whether the class has another special method under the name than its base."""
+    if isinstance(value, Node):
+        return getattr(value.cls, name, None) is not getattr(other.cls, name, None)
+    mine = s.type_lookup(value.cls, name)
+    return mine is not MISSING and mine is not None and mine is not s.type_lookup(other.cls, name)
 
 
 def _compare(s: Services, symbol: str, value: Value, other: Value) -> Value | None:
@@ -246,7 +263,7 @@ def _compare(s: Services, symbol: str, value: Value, other: Value) -> Value | No
 
 def compare(s: Services, symbol: str, left: Value, right: Value) -> Value:
     left, right = s.force(left), s.force(right)
-    right_first = right.cls is not left.cls and left.cls in right.cls.__mro__
+    right_first = _is_of_subclass(s, right, left)
     if right_first:
         result = _compare(s, SWAPPED[symbol], right, left)
         if result is not None:

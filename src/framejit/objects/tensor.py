@@ -10,6 +10,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from framejit import _C
+from framejit.core.heap import MISSING
 from framejit.core.path import ATTR, Path
 from framejit.core.services import Pending, Services
 from framejit.core.trace import Trace, meta_key
@@ -106,7 +107,7 @@ class TensorModel(Model):
 
     def binary(self, s: Services, symbol: str, left: Value, right: Value, reflected: bool) -> Value | None:
         other = left if reflected else right
-        if not _is_operand(other):
+        if not _is_operand(s, other):
             return None
         function = INPLACE.get(symbol)
         if function is None:
@@ -116,7 +117,7 @@ class TensorModel(Model):
         return s.operator("call_function", function, [left, right])
 
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
-        if not _is_operand(other):
+        if not _is_operand(s, other):
             return None
         return s.operator("call_function", COMPARISONS[symbol], [v, other])
 
@@ -127,10 +128,14 @@ class TensorModel(Model):
         return v
 
 
-def _is_operand(v: Value) -> bool:
+def _is_operand(s: Services, v: Value) -> bool:
+    if isinstance(v, (Node, Number)):
+        return True
+    if s.type_lookup(v.cls, "__torch_function__") is not MISSING:
+        s.unsupported(R.TENSOR_SUBCLASS, v.cls, "__torch_function__")
     if isinstance(v, Const):
         return issubclass(type(v.obj), (int, float, complex))
-    return isinstance(v, (Node, Number)) or (isinstance(v, Ref) and issubclass(v.cls, (int, float)))
+    return isinstance(v, Ref) and issubclass(v.cls, (int, float))
 
 
 # -- attributes -----------------------------------------------------------------------------------------------------------

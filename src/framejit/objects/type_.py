@@ -18,6 +18,7 @@ from framejit.core.value import NULL, Const, Node, Pack, Ref, Value, bool_const
 from framejit.objects import deaths
 from framejit.objects.constants import REPLICAS
 from framejit.objects.exact import type_name
+from framejit.objects.lineage import is_descendant
 from framejit.objects.members import Members
 from framejit.objects.model import Model, model, model_of
 from framejit.objects.object_ import DICT_FIELD, FORWARDING, bind, captured, is_own_slot, no_attribute, stood_for
@@ -39,7 +40,9 @@ def call_class(s: Services, target: Const, args: list[Value], kwargs: dict[str, 
     if cls.__flags__ & DISALLOW_INSTANTIATION:
         s.raise_error(TypeError, f"cannot create '{type_name(cls)}' instances")
     if not plain and issubclass(cls, enum.Enum) and cls not in s.trace.classes and all(map(s.is_constant, args)) and not kwargs:
-        return _enum_member(s, cls, args)
+        member = _enum_member(s, cls, args)
+        if member is not None:
+            return member
     if not plain and meta is not type and meta is not abc.ABCMeta:
         custom = s.type_lookup(meta, "__call__")
         if custom is not type.__dict__["__call__"]:
@@ -49,11 +52,11 @@ def call_class(s: Services, target: Const, args: list[Value], kwargs: dict[str, 
         new = new.__func__
     if issubclass(cls, type) and new is type.__new__:
         instance = s.force(s.call(Const(new), [target, *args], kwargs))
-        if cls not in instance.cls.__mro__:
+        if not is_descendant(s, instance.cls, cls):
             return instance
     elif not isinstance(new, types.BuiltinFunctionType):
         instance = s.force(s.call(stood_for(s, new), [target, *args], kwargs))
-        if not isinstance(instance, (Ref, Pack, Const)) or cls not in instance.cls.__mro__:
+        if not isinstance(instance, (Ref, Pack, Const)) or not is_descendant(s, instance.cls, cls):
             return instance
     else:  # a class calls the function of its base in C, whatever other one it holds
         of_base = _in_c(cls).__new__
@@ -62,9 +65,17 @@ def call_class(s: Services, target: Const, args: list[Value], kwargs: dict[str, 
     return initialise(s, instance, args, kwargs)
 
 
-def _enum_member(s: Services, cls: type[enum.Enum], args: list[Value]) -> Value:
-    """A member, or a combination of flags; one that was made for it is there when the capture starts over."""
+OF_ENUM = tuple(vars(kind)["_missing_"].__func__ for kind in (enum.Enum, enum.Flag))
+
+
+def _enum_member(s: Services, cls: type[enum.Enum], args: list[Value]) -> Value | None:
+    """A member, or a combination of flags; one that was made for it is there when the capture starts over; None: ask user code."""
     values = [s.constant(arg) for arg in args]
+    if s.type_lookup(type(cls), "__call__") is not enum.EnumMeta.__call__:
+        return None
+    if getattr(s.type_lookup(cls, "_missing_"), "__func__", None) not in OF_ENUM:
+        is_member = len(values) == 1 and type(values[0]) in (int, str, float) and values[0] in cls._value2member_map_
+        return Const(cls._value2member_map_[values[0]]) if is_member else None
     known = len(cls._value2member_map_)
     try:
         found = cls(*values)
@@ -79,6 +90,8 @@ def _enum_member(s: Services, cls: type[enum.Enum], args: list[Value]) -> Value:
 def allocate(s: Services, target: Const, new: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A new instance by a `__new__` written in C; one with `__del__` is waited for."""
     cls = target.obj
+    if cls.__flags__ & IS_ABSTRACT or issubclass(type(cls), abc.ABCMeta):
+        s.type_lookup(cls, "__abstractmethods__")
     made = _allocate(s, cls, getattr(new, "__self__", None), args, kwargs)
     if cls not in REPLICAS and s.type_lookup(cls, "__del__") is not MISSING:
         if not isinstance(made, Ref) or not made.virtual or not cls.__flags__ & HAVE_GC:
@@ -255,9 +268,9 @@ def super_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if receiver.cls is type(None):
         return s.unsupported(R.OPAQUE_CALL, super, "unbound super")
     owner = receiver.cls
-    if isinstance(receiver, Const) and issubclass(type(receiver.obj), type) and cls.obj in receiver.obj.__mro__:
+    if isinstance(receiver, Const) and issubclass(type(receiver.obj), type) and is_descendant(s, receiver.obj, cls.obj):
         owner = receiver.obj
-    if cls.obj not in owner.__mro__:
+    if not is_descendant(s, owner, cls.obj):
         if s.type_lookup(owner, "__class__") is not object.__dict__["__class__"]:
             return s.unsupported(R.OPAQUE_CALL, super, "an object that pretends to be of the class")
         return s.raise_error(TypeError, "super(type, obj): obj must be an instance or subtype of type")
@@ -350,6 +363,7 @@ ABC_CHECK = vars(abc)["_abc_subclasscheck"]
 def _trusted_check(s: Services, cls: type, of: type) -> bool:
     if s.trace.classes and issubclass(type(cls), abc.ABCMeta):
         return s.truth(s.finish(HANDLERS[ABC_CHECK](s, [Const(cls), Const(of)], {})))
+    is_descendant(s, of, cls)  # guarded
     try:
         answer = issubclass(of, cls)
     except Exception as error:  # noqa: BLE001 - hooks written in Python may raise anything

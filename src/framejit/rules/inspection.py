@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import sys
 import types
 from typing import Any
@@ -13,9 +14,28 @@ from framejit.objects.object_ import path_of
 from framejit.rules.registry import handler
 
 
+class SignatureIs:
+    """A guard: what the signature of a function is made of, beside its code."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, function: types.FunctionType):
+        self.parts = self._parts(function)
+
+    @staticmethod
+    def _parts(function: types.FunctionType) -> list[Any]:
+        marks = [name in vars(function) for name in ("__wrapped__", "__signature__")]
+        given = [*(function.__kwdefaults__ or {}).items(), *function.__annotations__.items()]
+        return [function.__defaults__, *marks, *(part for pair in given for part in pair)]
+
+    def __call__(self, function: types.FunctionType) -> bool:
+        parts = self._parts(function)
+        return len(parts) == len(self.parts) and all(map(operator.is_, parts, self.parts))
+
+
 @handler(inspect.signature)
 def signature(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """The signature of a function that exists is a constant: the function's code and defaults are part of it."""
+    """The signature of a function that exists is a constant, guarded."""
     value = s.force(args[0])
     bound = isinstance(value, Pack) and value.cls is types.MethodType
     function = s.force(value.items[0]) if isinstance(value, Pack) else value
@@ -26,6 +46,7 @@ def signature(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value
     if path is None or hasattr(real, "__wrapped__") or hasattr(real, "__signature__"):
         return NotImplemented
     s.guard(path, "FUNC_CODE", real.__code__)
+    s.guard(path, "PY", SignatureIs(real))
     found = inspect.signature(real)
     if bound:
         found = found.replace(parameters=list(found.parameters.values())[1:])

@@ -22,6 +22,7 @@ from torch._ops import OpOverload, OpOverloadPacket, _OpNamespace, _Ops
 
 from framejit import interop
 from framejit.core.errors import Retrace
+from framejit.core.heap import MISSING
 from framejit.core.path import ATTR, DICT_ITEM
 from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Node, Pack, Ref, Value, bool_const
@@ -184,7 +185,7 @@ def _has_torch_function(s: Services, args: list[Value], kwargs: dict[str, Value]
             _has_torch_function(s, list(value.items), {})
         elif isinstance(value, Ref) and value.cls is list:
             _has_torch_function(s, s.unpack(value), {})
-        elif isinstance(value, Ref) and hasattr(value.cls, "__torch_function__"):
+        elif isinstance(value, Ref) and s.type_lookup(value.cls, "__torch_function__") is not MISSING:
             s.unsupported(R.TENSOR_SUBCLASS, value.cls, "__torch_function__")
     return FALSE
 
