@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import collections
 import functools
 import gc
@@ -13,7 +14,7 @@ import threading
 import torch
 
 import framejit
-from support import Counter, check
+from support import Counter, check, same
 
 
 class Partial(functools.partial):
@@ -277,3 +278,27 @@ def test_settings_are_asked_for_again():
         sys.setrecursionlimit(limit)
         gc.set_threshold(*threshold)
     assert counter.graphs == 4
+
+
+def test_error_handlers_of_the_program():
+    """What encodes by a handler that the program registered asks the one of now; it is not called while the code is captured."""
+    asked = []
+
+    def answer(text):
+        def handle(error):
+            asked.append(text)
+            return text, error.end
+
+        return handle
+
+    def run(x):
+        text = "caf\u00e9"
+        return text.encode("ascii", "of the tests"), bytes(text, "ascii", errors="of the tests"), text.encode("latin-1"), x + 1
+
+    counter = Counter()
+    compiled, x = framejit.compile(run, backend=counter), torch.ones(2)
+    for text in "?!!":
+        codecs.register_error("of the tests", answer(text))
+        same(compiled(x), run(x))
+    assert counter.runs >= 3
+    assert asked == ["?"] * 4 + ["!"] * 8

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import encodings.aliases
 import operator
 import re
 from _string import formatter_field_name_split, formatter_parser  # type: ignore[import-not-found]
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from framejit.core.services import Services
@@ -217,6 +218,21 @@ def str_translate(s: Services, self: Value, table: Value) -> Value:
     return _run(s, self, str.translate, snapshot(s, table))
 
 
+ERRORS = ("strict", "ignore", "replace", "backslashreplace", "xmlcharrefreplace", "namereplace", "surrogateescape", "surrogatepass")
+ENCODINGS = {name.replace("_", "") for pair in encodings.aliases.aliases.items() for name in pair}
+DROPPED = {ord(sign): None for sign in "-_ "}
+
+
+def check_codec(s: Services, function: Any, args: Sequence[Any], names: dict[str, Any]) -> None:
+    """Encodings and error handlers that are not CPython's own are code of the program, which may register others at any time."""
+    asked = {"encoding": "utf-8", "errors": "strict", **dict(zip(("encoding", "errors"), args, strict=False)), **names}
+    encoding, errors = asked["encoding"], asked["errors"]
+    if type(encoding) is str and encoding.lower().translate(DROPPED) not in ENCODINGS:
+        s.unsupported(R.OPAQUE_CALL, function, "an encoding of the program")
+    if type(errors) is str and errors not in ERRORS:
+        s.unsupported(R.OPAQUE_CALL, function, "an error handler of the program")
+
+
 def _register_folded() -> None:
     """All other public methods of the constant types are folded."""
     special = {"join", "format", "format_map"}
@@ -229,7 +245,10 @@ def _register_folded() -> None:
 
 def _folder(found: Any) -> Any:
     def call(s: Services, self: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return _run(s, self, found, *args, **{name: constant(s, arg) for name, arg in kwargs.items()})
+        names = {name: constant(s, arg) for name, arg in kwargs.items()}
+        if found in (str.encode, bytes.decode):
+            check_codec(s, found, [constant(s, arg) for arg in args], names)
+        return _run(s, self, found, *args, **names)
 
     call.__name__ = found.__name__
     return call

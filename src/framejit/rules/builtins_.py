@@ -36,6 +36,7 @@ from framejit.objects.fold import constant, fold, is_foldable, run, unwrap
 from framejit.objects.method import METHODS, binder
 from framejit.objects.number import is_symbolic
 from framejit.objects.protocol import format_, has_slot, import_name, index, next_or_none, user_slot
+from framejit.objects.str_ import check_codec
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, handler, pure
 
@@ -473,7 +474,9 @@ def ascii_(s: Services, v: Value) -> Value:
 def string_object(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) == 1 and not kwargs:
         return s.str(args[0])
-    return run(s, str, *[content(s, arg) for arg in args], **{name: content(s, arg) for name, arg in kwargs.items()})
+    given, names = [content(s, arg) for arg in args], {name: content(s, arg) for name, arg in kwargs.items()}
+    check_codec(s, str, given[1:], names)
+    return run(s, str, *given, **names)
 
 
 @handler(bytes)
@@ -498,6 +501,7 @@ def bytes_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if all(s.type_lookup(v.cls, name) is MISSING for name in ("__iter__", "__getitem__")):
             s.raise_error(TypeError, f"cannot convert '{type_name(v.cls)}' object to bytes")
         return run(s, bytes, [s.constant(item) for item in s.listed(args[0])])
+    check_codec(s, bytes, [s.constant(arg) for arg in args[1:]], {name: s.constant(arg) for name, arg in kwargs.items()})
     return fold(s, bytes, args, kwargs)
 
 
