@@ -238,7 +238,7 @@ def _look_up(s: Services, v: Value, name: str) -> Value | Pending:
             return type_attribute(s, v, name)
     elif isinstance(v, Pack) and v.cls is super:
         return super_attribute(s, v, name)
-    elif isinstance(v, Pack) and v.cls is types.MethodType and name not in ("__self__", "__func__"):
+    elif isinstance(v, Pack) and v.cls is types.MethodType and (name == "__doc__" or type_lookup(s, v.cls, name) is MISSING):
         return getattr_tail(s, v.items[0], name)
     custom = type_lookup(s, v.cls, "__getattribute__")
     if type(custom) is types.WrapperDescriptorType and custom.__objclass__ in FORWARDING:
@@ -303,14 +303,14 @@ def get_descriptor(s: Services, v: Value, name: str, found: Any) -> Value | Pend
         if found.fget is None:
             return _property_error(s, found, v, property.__get__)
         return s.tail_call(stood_for(s, found.fget), [v])
-    if issubclass(type(found), types.MemberDescriptorType) and isinstance(v, Ref):
-        return _read_slot(s, v, name, found)
-    if name == "__class__" and found is object.__dict__["__class__"]:
-        return Const(v.cls)
     if name == "__dict__" and (isinstance(v, Ref) or (isinstance(v, Const) and id(v.obj) in s.trace.wrappers)):
         namespace = dict_of(s, v)
         if namespace is not None:
             return namespace
+    if issubclass(type(found), types.MemberDescriptorType) and isinstance(v, Ref):
+        return _read_slot(s, v, name, found)
+    if name == "__class__" and found is object.__dict__["__class__"]:
+        return Const(v.cls)
     known = model_of(v.cls).attribute(s, v, name, found)
     if known is not None:
         return known

@@ -353,7 +353,7 @@ def _check(s: Services, cls: type, hook: str, value: Value, of: type) -> bool:
     meta = type(cls)
     found = s.type_lookup(meta, hook) if meta is not type else type.__instancecheck__
     if found in TRUSTED_CHECKS or getattr(found, "__module__", "").split(".")[0] in ("torch", "abc"):
-        return _trusted_check(s, cls, of) or (hook == "__instancecheck__" and _pretends(s, cls, value))
+        return _trusted_check(s, cls, of) or (hook == "__instancecheck__" and pretends(s, cls, value))
     return s.truth(s.call(bind(s, s.trace.roots.const(found), found, Const(cls)), [value]))
 
 
@@ -404,7 +404,7 @@ def note_unrelated(s: Services, cls: type, of: type) -> None:
     found.pairs.append((weakref.ref(of), weakref.ref(cls)))
 
 
-def _pretends(s: Services, cls: type, value: Value) -> bool:
+def pretends(s: Services, cls: type, value: Value) -> bool:
     """Whether the object is an instance by its `__class__`, where that is not its type."""
     if (not value.cls.__flags__ & HEAP_TYPE and value.cls not in FORWARDING) or isinstance(value, Node):
         return False

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from contextvars import Context
-from types import GeneratorType, WrapperDescriptorType
+from functools import _lru_cache_wrapper, partial
+from operator import attrgetter, itemgetter, methodcaller
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    FunctionType,
+    GeneratorType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    WrapperDescriptorType,
+)
 from typing import Any
 
 from framejit.core.services import Pending, Services
-from framejit.core.value import NONE, Const, Value, bool_const
+from framejit.core.value import NONE, TRUE, Const, Value, bool_const
 from framejit.objects import dict_view, iterator
 from framejit.objects.exact import type_name
 from framejit.objects.fold import constant, run
@@ -17,6 +28,7 @@ from framejit.objects.method import raise_arity
 from framejit.objects.model import model_of
 from framejit.objects.object_ import BINARY_NAMES, COMPARE_NAMES
 from framejit.objects.protocol import SEQUENCES
+from framejit.objects.type_ import pretends
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, Handler
 
@@ -191,3 +203,115 @@ for _kind in (object, type):
     for _name in ("__getattribute__", "__setattr__", "__delattr__"):
         _found = vars(_kind)[_name]
         HANDLERS[_found] = _counted(_found, arity(_name), HANDLERS[_found])
+
+
+# -- what `object`, classes and callables of C have under these names ---------------------------------------------------------
+
+
+def _object_eq(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return TRUE if s.is_same(args[0], args[1]) else Const(NotImplemented)
+
+
+def _object_ne(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The opposite of what `__eq__` of the object's class says."""
+    hook = s.special(args[0], "__eq__")
+    found = Const(NotImplemented) if hook is None else s.call(hook, [args[1]])
+    return found if s.is_same(found, Const(NotImplemented)) else bool_const(not s.truth(found))
+
+
+def _object_order(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Const(NotImplemented)
+
+
+def _object_str(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return s.repr(args[0])
+
+
+def _object_format(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The object's text; a specification is for those whose class knows of one."""
+    spec = s.force(args[1])
+    if not issubclass(spec.cls, str):
+        return raise_arity(s, object.__format__, args, kwargs)
+    if s.constant(spec):
+        return s.raise_error(TypeError, f"unsupported format string passed to {type_name(s.force(args[0]).cls)}.__format__")
+    return s.str(args[0])
+
+
+def _instancecheck(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """What `isinstance` does where a metaclass has nothing of its own to say."""
+    cls, value = s.force(args[0]), s.force(args[1])
+    assert isinstance(cls, Const)
+    return bool_const(cls.obj in value.cls.__mro__ or pretends(s, cls.obj, value))
+
+
+def _subclasscheck(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    cls, value = s.force(args[0]), s.force(args[1])
+    if not isinstance(cls, Const) or not isinstance(value, Const) or not issubclass(type(value.obj), type):
+        return s.unsupported(R.OPAQUE_CALL, type, "__subclasscheck__")
+    return bool_const(cls.obj in value.obj.__mro__)
+
+
+def _same_parts(symbol: str) -> Handler:
+    """`==` or `!=` of callables that are another object each time."""
+
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        self, other = s.force(args[0]), s.force(args[1])
+        found = model_of(self.cls).compare(s, symbol, self, other)
+        if found is None and other.cls is self.cls:
+            return bool_const(s.is_same(self, other) is (symbol == "=="))
+        return _answer(found)
+
+    return call
+
+
+def _own_hash(found: Any) -> Handler:
+    """`__hash__` of object or of a callable, where the class of the object has no other."""
+
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        v = s.force(args[0])
+        return s.hash(v) if s.type_lookup(v.cls, "__hash__") is found else s.unsupported(R.OPAQUE_CALL, v.cls, "__hash__")
+
+    return call
+
+
+def _called(found: Any) -> Handler:
+    """`__call__` of a callable of C: what a call does, with the code of a subclass left out."""
+
+    def call(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
+        v = s.force(args[0])
+        if s.type_lookup(v.cls, "__call__") is found:
+            return s.tail_call(v, args[1:], kwargs)
+        return model_of(v.cls).call(s, v, args[1:], kwargs)
+
+    return call
+
+
+def _type_repr(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    cls = s.force(args[0])
+    return s.repr(cls) if s.type_lookup(cls.cls, "__repr__") is type.__repr__ else fold_slot(s, type.__repr__, args)
+
+
+OF_OBJECT: dict[str, Handler] = {
+    "__eq__": _object_eq, "__ne__": _object_ne, "__lt__": _object_order, "__le__": _object_order, "__gt__": _object_order,
+    "__ge__": _object_order, "__format__": _object_format,
+}  # fmt: skip
+for _name, _function in OF_OBJECT.items():
+    HANDLERS[vars(object)[_name]] = _counted(vars(object)[_name], 2, _function)
+HANDLERS[object.__str__] = _counted(object.__str__, 1, _object_str)
+HANDLERS[type.__repr__] = _counted(type.__repr__, 1, _type_repr)
+HANDLERS[type.__instancecheck__] = _counted(type.__instancecheck__, 2, _instancecheck)
+HANDLERS[type.__subclasscheck__] = _counted(type.__subclasscheck__, 2, _subclasscheck)
+HANDLERS[type.__or__] = _counted(type.__or__, 2, _operate("|", False))
+HANDLERS[type.__ror__] = _counted(type.__ror__, 2, _operate("|", True))
+CALLABLES = (
+    FunctionType, MethodType, BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, MethodWrapperType,
+    ClassMethodDescriptorType, staticmethod, partial, _lru_cache_wrapper, itemgetter, attrgetter, methodcaller,
+)  # fmt: skip
+for _kind in CALLABLES:
+    _found = vars(_kind)["__call__"]
+    HANDLERS[_found] = _called(_found)
+for _kind in (MethodType, BuiltinFunctionType, MethodWrapperType):
+    for _name, _symbol in (("__eq__", "=="), ("__ne__", "!=")):
+        HANDLERS[vars(_kind)[_name]] = _counted(vars(_kind)[_name], 2, _same_parts(_symbol))
+for _kind in (object, MethodType, BuiltinFunctionType, MethodWrapperType):
+    HANDLERS[vars(_kind)["__hash__"]] = _counted(vars(_kind)["__hash__"], 1, _own_hash(vars(_kind)["__hash__"]))
