@@ -152,3 +152,26 @@ def test_of_type(x):
 def test_names_of_a_namespace(x):
     made = types.SimpleNamespace(a=1)
     return x + 1, dir(types.SimpleNamespace(zz=1))[-1], getattr(made, "__dict__", 5), made.__dir__()[0], hasattr(made, "__dict__")
+
+
+class Renamed:
+    pass
+
+
+class Shouted(metaclass=Checked):
+    pass
+
+
+def shown(x):
+    return x + 1, repr(Renamed), f"{Renamed}", str([Renamed]), repr(Shouted)
+
+
+def test_a_class_is_shown_by_the_name_that_it_has_now():
+    framejit.reset()
+    compiled = framejit.compile(shown, backend=Counter())
+    for name in ("Renamed", "__qualname__", "__module__"):
+        for cls in (Renamed, Shouted):
+            if name != "Renamed":
+                setattr(cls, name, "Other")
+        for _ in range(2):
+            assert compiled(torch.ones(1))[1:] == shown(torch.ones(1))[1:]

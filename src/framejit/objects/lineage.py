@@ -45,6 +45,14 @@ def note_getset(s: Services, cls: type, name: str) -> None:
 
 
 def note_name(s: Services, cls: Any, name: str) -> None:
-    """Guard the name of a class that the region reads."""
+    """Guard the name of a class that the region reads, unless code of its metaclass says it."""
     if may_change(cls) and cls not in s.trace.classes:
-        s.guard(s.trace.roots.const(cls).to(ATTR, name), "EQ", getattr(cls, name))
+        own = s.type_lookup(type(cls), "__getattribute__") is type.__getattribute__ and s.type_lookup(type(cls), name) is vars(type)[name]
+        if own:
+            s.guard(s.trace.roots.const(cls).to(ATTR, name), "EQ", getattr(cls, name))
+
+
+def note_text(s: Services, cls: type) -> None:
+    """Guard what a class is shown by: its module and name."""
+    note_getset(s, cls, "__module__")
+    note_name(s, cls, "__qualname__")

@@ -18,7 +18,7 @@ from framejit.objects import later, object_
 from framejit.objects.dict_ import full, hash_key, key_in, store
 from framejit.objects.exact import defines, type_name
 from framejit.objects.fold import WRITTEN, is_plain, run, unwrap
-from framejit.objects.lineage import is_descendant
+from framejit.objects.lineage import is_descendant, note_text
 from framejit.objects.model import model_of
 from framejit.objects.object_ import (
     BINARY_NAMES,
@@ -627,6 +627,8 @@ def _text(s: Services, value: Value, name: str, function: Any) -> Value:
         return value
     if name == "__str__" and has_slot(s, value, "__repr__") and s.type_lookup(value.cls, "__str__") is object.__str__:
         return s.repr(value)
+    if isinstance(value, Const) and issubclass(type(value.obj), type):
+        note_text(s, value.obj)
     inert = not isinstance(value, Pack) or is_plain(s, value, WRITTEN)
     if inert and s.is_constant(value) and not (isinstance(value, Const) and type(value.obj).__repr__ is object.__repr__):
         return run(s, function, s.constant(value))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import functools
+import gc
+import itertools
+import sys
 import types
 from collections.abc import Sequence
 from typing import Any
 
+from framejit.core.guard import same_bits
 from framejit.core.path import Path
 from framejit.core.services import Pending, Services
 from framejit.core.value import Const, Number, Pack, Ref, Value
@@ -15,6 +19,7 @@ from framejit.objects.callables import ConstantCallable
 from framejit.objects.dict_ import hash_key, new_dict
 from framejit.objects.method import method
 from framejit.objects.model import model
+from framejit.objects.object_ import path_of
 from framejit.objects.rebuild import MADE_BY, WRITERS
 from framejit.objects.type_ import call_class, new_instance
 from framejit.reasons import R
@@ -73,12 +78,68 @@ class CachedModel(ConstantCallable):
             if _is_hashed_by_code(s, arg):
                 return s.unsupported(R.OPAQUE_CALL, v, "an argument is hashed by code")
             s.hash(arg)
+        names = tuple([(s.force(arg).cls, _name(s, arg)) for arg in (*args, *kwargs.values())])
+        key = (CALLS, v, names, tuple(kwargs))
+        known = s.trace.cache.get(key)
+        if known is not None:
+            _remember(s, v, args, kwargs)
+            return known
         before = s.trace.operators["count"], _written(s)
         result = s.call(s.getattr(v, "__wrapped__"), args, kwargs)
         if not _is_plain(result) or (s.trace.operators["count"], _written(s)) != before:
             return s.unsupported(R.OPAQUE_CALL, v, "a remembered result")
+        if not _agrees(s, v, args, kwargs, result):
+            return s.unsupported(R.OPAQUE_CALL, v, "another result is remembered")
+        s.trace.trail.put(s.trace.cache, key, result)
         _remember(s, v, args, kwargs)
         return result
+
+
+class Remembered:
+    """A guard: what the wrapper remembers for these arguments, if anything, is what the function gives now.
+
+    The cache of the C wrapper is found among its referents: behind the keys and results of a bounded one, in front of the function.
+    """
+
+    __slots__ = ("result", "names")
+
+    def __init__(self, result: Any, names: tuple[str, ...]):
+        self.result, self.names = result, names
+
+    def __call__(self, wrapper: Any, *args: Any) -> bool:
+        parts, asked = gc.get_referents(wrapper), wrapper.cache_parameters()
+        place = next(at for at in range(len(parts) - 1, 0, -1) if parts[at] is wrapper.__wrapped__ and type(parts[at - 1]) is dict)
+        key = args[: len(args) - len(self.names)]
+        if self.names:
+            key += (parts[place + 1], *itertools.chain(*zip(self.names, args[len(key) :], strict=True)))
+        if asked["typed"]:
+            key += tuple(map(type, args))
+        elif len(key) == 1 and type(key[0]) in (int, str):
+            key = key[0]
+        if key not in parts[place - 1]:
+            return True
+        if asked["maxsize"] is None:
+            found = parts[place - 1][key]
+        else:
+            found = next(parts[at + 1] for at in range(1, place - 1, 3) if parts[at] == key)
+        return found is self.result or same_bits(found, self.result)
+
+
+def _agrees(s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value], result: Value) -> bool:
+    """Whether the real cache holds no other result for these arguments, guarded: the function may read what changes."""
+    assert isinstance(v, (Const, Ref))
+    wrapper = v.obj if isinstance(v, Const) else v.real
+    if wrapper.__module__.partition(".")[0] in sys.stdlib_module_names or not (isinstance(result, Number) or s.is_constant(result)):
+        return True
+    given = [s.force(arg) for arg in (*args, *kwargs.values())]
+    paths = [s.trace.roots.const(s.constant(arg)) if isinstance(arg, Pack) and s.is_constant(arg) else path_of(s, arg) for arg in given]
+    if None in paths:
+        return True  # made here: nothing is remembered for it
+    found = Remembered(s.constant(result), tuple(kwargs))
+    if not found(wrapper, *[arg.real if isinstance(arg, Ref) else s.constant(arg) for arg in given]):
+        return False
+    s.guard(None, "PY_OF", (found, (path_of(s, v), *paths)))
+    return True
 
 
 def _name(s: Services, arg: Value) -> Any:

@@ -24,6 +24,7 @@ from framejit.core.value import NONE, TRUE, Const, Value, bool_const
 from framejit.objects import dict_view, iterator
 from framejit.objects.exact import type_name
 from framejit.objects.fold import constant, run
+from framejit.objects.lineage import is_descendant, note_text
 from framejit.objects.method import raise_arity
 from framejit.objects.model import model_of
 from framejit.objects.object_ import BINARY_NAMES, COMPARE_NAMES
@@ -241,14 +242,14 @@ def _instancecheck(s: Services, args: list[Value], kwargs: dict[str, Value]) -> 
     """What `isinstance` does where a metaclass has nothing of its own to say."""
     cls, value = s.force(args[0]), s.force(args[1])
     assert isinstance(cls, Const)
-    return bool_const(cls.obj in value.cls.__mro__ or pretends(s, cls.obj, value))
+    return bool_const(is_descendant(s, value.cls, cls.obj) or pretends(s, cls.obj, value))
 
 
 def _subclasscheck(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     cls, value = s.force(args[0]), s.force(args[1])
     if not isinstance(cls, Const) or not isinstance(value, Const) or not issubclass(type(value.obj), type):
         return s.unsupported(R.OPAQUE_CALL, type, "__subclasscheck__")
-    return bool_const(cls.obj in value.obj.__mro__)
+    return bool_const(is_descendant(s, value.obj, cls.obj))
 
 
 def _same_parts(symbol: str) -> Handler:
@@ -288,7 +289,11 @@ def _called(found: Any) -> Handler:
 
 def _type_repr(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     cls = s.force(args[0])
-    return s.repr(cls) if s.type_lookup(cls.cls, "__repr__") is type.__repr__ else fold_slot(s, type.__repr__, args)
+    assert isinstance(cls, Const)
+    if s.type_lookup(cls.cls, "__repr__") is type.__repr__:
+        return s.repr(cls)
+    note_text(s, cls.obj)
+    return fold_slot(s, type.__repr__, args)
 
 
 OF_OBJECT: dict[str, Handler] = {
