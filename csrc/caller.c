@@ -39,8 +39,7 @@ FJOut fj_leave(FJContext *c, PyObject *program, PyObject **regs, int at) {
 
 void fj_waiting_clear(FJWaiting *waiting) {
     if (!waiting->program) return;
-    int count = fj_program_nregs(waiting->program);
-    for (int i = 0; i < count; i++) Py_CLEAR(waiting->regs[i]);
+    fj_release(waiting->regs, fj_program_nregs(waiting->program), NULL);
     PyMem_Free(waiting->regs);
     Py_CLEAR(waiting->program);
 }

@@ -35,12 +35,14 @@ static FJOut fail(Exit *e) {
     return FJ_OUT_THROW;
 }
 
-static void release_registers(Exit *e) {
-    const uint8_t *live = fj_program_live(e->program, e->at);
-    int count = fj_program_nregs(e->program);
+void fj_release(PyObject **regs, int count, const uint8_t *live) {
     for (int i = 0; i < count; i++)
-        if (!live[i]) Py_CLEAR(e->regs[i]);
+        if (regs[i] && Py_REFCNT(regs[i]) > 1 && !(live && live[i])) Py_CLEAR(regs[i]);
+    for (int i = count - 1; i >= 0; i--)
+        if (!(live && live[i])) Py_CLEAR(regs[i]);
 }
+
+static void release_registers(Exit *e) { fj_release(e->regs, fj_program_nregs(e->program), fj_program_live(e->program, e->at)); }
 
 /* Fills the frame. What it held dies once no register holds its parts: in CPython's order. */
 static int write_slots(Exit *e, const int32_t *words, int count) {
@@ -154,7 +156,7 @@ static FJOut exit_callee(Exit *e) {
     if (result && waiting.program) {
         Py_XDECREF(extra); /* the caller goes on, maybe for long: nothing of this exit is needed any more */
         waiting.extra = NULL;
-        for (int i = 0; i < fj_program_nregs(e->program); i++) Py_CLEAR(e->regs[i]);
+        fj_release(e->regs, fj_program_nregs(e->program), NULL);
         return fj_go_on(c, &waiting);
     }
     fj_waiting_clear(&waiting);
@@ -198,7 +200,7 @@ static FJOut finish(Exit *e) {
             PyErr_SetString(PyExc_SystemError, "framejit: no value to return");
             return FJ_OUT_THROW;
         }
-        for (int i = fj_program_nregs(e->program) - 1; i >= 0; i--) Py_CLEAR(e->regs[i]);
+        fj_release(e->regs, fj_program_nregs(e->program), NULL);
         return fj_return(c, value, w[0] == FJ_OP_RETURN ? FJ_SOME_RETURN : w[2]);
     case FJ_OP_ENTER: c->pc = w[1]; return FJ_OUT_LOOKUP;
     case FJ_OP_NATIVE: c->pc = w[1]; return FJ_OUT_NATIVE;

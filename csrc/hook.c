@@ -84,10 +84,6 @@ static int interruption(FJContext *c) {
 }
 
 /* ---- One frame -------------------------------------------------------------------------------------------------- */
-static void clear_registers(PyObject **regs, int count) {
-    for (int i = 0; i < count; i++) Py_CLEAR(regs[i]);
-}
-
 static FJOut after_run(FJContext *c, PyObject *program, PyObject **regs, int code, int at) {
     switch (code) {
     case FJ_EXIT: return fj_exits(c, program, regs, at);
@@ -107,7 +103,7 @@ static FJOut run_with(FJContext *c, PyObject *program, PyObject **regs, int coun
     fj_frame_fill(c, &frame);
     int code = fj_run(program, &frame, regs, 0, &at);
     FJOut out = after_run(c, program, regs, code, at);
-    clear_registers(regs, count);
+    fj_release(regs, count, NULL);
     return out;
 }
 

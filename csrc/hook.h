@@ -109,6 +109,8 @@ void fj_waiting_clear(FJWaiting *waiting);
 
 /* ---- Exits (exits.c) -------------------------------------------------------------------------------------------- */
 FJOut fj_exits(FJContext *c, PyObject *program, PyObject **regs, int at);
+/* Empties registers, without `live` all: first what others hold too, so that owners let go of their parts in their own order. */
+void fj_release(PyObject **regs, int count, const uint8_t *live);
 
 /* ---- Opaque operations (opaque.c) ------------------------------------------------------------------------------- */
 typedef struct {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import itertools
@@ -79,6 +80,30 @@ def outcome(function: Callable[..., Any], args: tuple[Any, ...], name: str) -> t
         return "raised", type(error), error.args, lines
 
 
+@contextlib.contextmanager
+def recorded(*kinds: type[framejit.events.Event]) -> Iterator[list[Any]]:
+    """The events of these kinds meanwhile."""
+    seen: list[Any] = []
+    stops = [framejit.events.subscribe(seen.append, kind) for kind in kinds]
+    try:
+        yield seen
+    finally:
+        for stop in stops:
+            stop()
+
+
+def check_rounds(once: Callable[..., Any], function: Callable[..., Any], graphs: int, breaks: int, calls: int) -> None:
+    """Each call of the compiled function is as one of the function itself, as `once(call, round)` sees them; nothing is left to CPython."""
+    framejit.reset()
+    counter = Counter()
+    with recorded(framejit.events.Break, framejit.events.Fallback) as seen, framejit.config.patch(strict=True):
+        compiled = framejit.compile(function, backend=counter)
+        for round_ in range(calls):
+            same(once(compiled, round_), once(function, round_))
+    told = [f"{record.reason.id} {record.detail}" for record in seen]
+    assert (counter.graphs, len(told)) == (graphs, breaks), (counter.graphs, told)
+
+
 def check(
     *variants: Callable[[], tuple[Any, ...]], graphs: int | None = None, breaks: int | None = None, calls: int = 2, strict: bool = True
 ) -> Callable[[Callable[..., Any]], Callable[[], None]]:
@@ -94,18 +119,13 @@ def check(
         def test() -> None:
             framejit.reset()
             counter = Counter()
-            recorded: list[Any] = []
-            unsubscribe = framejit.events.subscribe(recorded.append, framejit.events.Break)
-            try:
-                with framejit.config.patch(strict=strict):
-                    compiled = framejit.compile(function, backend=counter)
-                    for index, make in enumerate(makes * calls):
-                        _compare(function, compiled, make, index)
-                        if index == 0:
-                            first_breaks = len(recorded)
-            finally:
-                unsubscribe()
-            seen = [f"{record.reason.id} {record.detail}" for record in recorded]
+            with recorded(framejit.events.Break) as broken, framejit.config.patch(strict=strict):
+                compiled = framejit.compile(function, backend=counter)
+                for index, make in enumerate(makes * calls):
+                    _compare(function, compiled, make, index)
+                    if index == 0:
+                        first_breaks = len(broken)
+            seen = [f"{record.reason.id} {record.detail}" for record in broken]
             if graphs is None and breaks is None:
                 assert first_breaks == 0 and counter.graphs >= 1, f"{counter.graphs} graphs, breaks {seen}"
             if graphs is not None:
@@ -204,4 +224,4 @@ def _describe(value: Any, where: str, seen: dict[Any, str], facts: list[tuple[An
         facts.append((where, type(value).__name__, repr(value)))
 
 
-__all__ = ["Counter", "check", "copy", "program", "same"]
+__all__ = ["Counter", "check", "check_rounds", "copy", "program", "recorded", "same"]

@@ -9,15 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from support import Counter, check, same
+from support import Counter, check, check_rounds, same
 
 import framejit
+from things import Thing
 
 X = torch.ones(2)
-
-
-class Thing:
-    """What is waited for."""
 
 
 def compared(*, graphs: int = 1, breaks: int = 0, calls: int = 3) -> Callable[[Callable[..., Any]], Callable[[], None]]:
@@ -40,24 +37,7 @@ def compared(*, graphs: int = 1, breaks: int = 0, calls: int = 3) -> Callable[[C
                 result = result[:-1]
             return result, seen, log
 
-        def test() -> None:
-            framejit.reset()
-            recorded: list[Any] = []
-            listed = (framejit.events.Break, framejit.events.Fallback)
-            unsubscribe = [framejit.events.subscribe(recorded.append, kind) for kind in listed]
-            counter = Counter()
-            try:
-                with framejit.config.patch(strict=True):
-                    compiled = framejit.compile(function, backend=counter)
-                    for round_ in range(calls):
-                        same(once(compiled, round_), once(function, round_))
-            finally:
-                for stop in unsubscribe:
-                    stop()
-            seen = [f"{record.reason.id} {record.detail}" for record in recorded]
-            assert (counter.graphs, len(seen)) == (graphs, breaks), (counter.graphs, seen)
-
-        return test
+        return lambda: check_rounds(once, function, graphs, breaks, calls)
 
     return decorate
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import inspect
 import itertools
@@ -15,7 +14,9 @@ import pytest
 import torch
 
 import framejit
-from support import Counter, check, outcome, same
+import given_uses
+from given_uses import compared, everything, first, loop, stepped
+from support import Counter, check, outcome, recorded, same
 
 log: list[Any] = []
 
@@ -141,37 +142,8 @@ KINDS: dict[str, Callable[[], Iterator[Any]]] = {
 }
 
 
-def first(x, it):
-    return next(it, "end"), x + 1
-
-
-def everything(x, it):
-    taken = list(itertools.islice(it, 20))
-    return taken, next(it, "end"), x + 1
-
-
 def collected(x, it):
     return list(it), x + 1
-
-
-def between(x, it):
-    a = next(it, None)
-    x = x * 2
-    return a, next(it, None), x
-
-
-def loop(x, it):
-    found = []
-    for value in it:
-        found.append(value)
-        x = x + 1
-        if len(found) == 2:
-            break
-    return found, x * 2
-
-
-def wrapped(x, it):
-    return list(zip(range(2), enumerate(it))), x + 1
 
 
 def on_the_stack(x, it):
@@ -182,12 +154,7 @@ def on_the_stack(x, it):
     return found, x * 2
 
 
-def handed_on(x, it):
-    a = next(it, None)
-    return a, it, x + 1
-
-
-USES = (first, everything, collected, between, loop, wrapped, on_the_stack, handed_on)
+USES = (*given_uses.USES, collected, on_the_stack)
 
 
 def sends(x, it):
@@ -250,64 +217,14 @@ def bindings(it: Any) -> dict[str, Any]:
     return {name: str(found[name]) if isinstance(found[name], (int, list, str)) else type(found[name]) for name in names if name in found}
 
 
-@contextlib.contextmanager
-def noted() -> Iterator[list[Any]]:
-    """The breaks meanwhile."""
-    seen: list[Any] = []
-    unsubscribe = framejit.events.subscribe(seen.append, framejit.events.Break)
-    try:
-        yield seen
-    finally:
-        unsubscribe()
-
-
-def stepped(it, steps):
-    for _ in range(steps):
-        with contextlib.suppress(ValueError):
-            next(it, None)
-    return it
-
-
-def rest(it):
-    return [outcome(lambda: list(itertools.islice(it, 8)), (), "")[:3] for _ in range(2)]
-
-
-def compared(make: Callable[[], Iterator[Any]], uses: tuple[Any, ...], breaks: bool = False) -> None:
-    """Each use of what was stepped so often does the same in eager and captured, without a break, and leaves it in the same state."""
-    for steps, use in itertools.product((0, 1, 2, 7), uses):
-        framejit.reset()
-        counter = Counter()
-        where = f"{use.__name__} after {steps} steps"
-        with noted() as seen, framejit.config.patch(strict=True):
-            compiled = framejit.compile(use, backend=counter)
-            for _ in range(2):
-                log.clear()
-                theirs = stepped(make(), steps)
-                expected, after, logged = outcome(use, (torch.ones(2), theirs), ""), state(theirs), list(log)
-                log.clear()
-                mine = stepped(make(), steps)
-                found = outcome(compiled, (torch.ones(2), mine), "")
-                assert log == logged, f"{where}: {log} instead of {logged}"
-                assert state(mine) == after, f"{where}: {state(mine)} instead of {after}"
-                if use is handed_on and expected[0] == "value":
-                    assert found[1][1] is mine
-                    found, expected = (found[1][0], found[1][2]), (expected[1][0], expected[1][2])
-                same(found[:3], expected[:3], where)
-                same(rest(mine), rest(theirs), f"{where}: what is left")
-        raised = expected[0] == "raised"
-        seen = [(each.reason.id, each.detail) for each in seen]
-        assert breaks or raised or seen == [], f"{where}: {seen}"
-        assert counter.graphs or raised, f"{where}: no graph"
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_advanced_without_a_break(kind):
-    compared(KINDS[kind], USES)
+    compared(KINDS[kind], USES, False, state, log)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if isinstance(KINDS[kind](), types.GeneratorType)])
 def test_methods(kind):
-    compared(KINDS[kind], METHODS, kind == "nested")  # its end drops iterators that the region did not look at
+    compared(KINDS[kind], METHODS, kind == "nested", state, log)  # its end drops iterators that the region did not look at
 
 
 # -- where they are found -----------------------------------------------------------------------------------------------
@@ -345,7 +262,7 @@ def test_a_global_is_one_region_per_state():
     def take(x):
         return x + next(shared)
 
-    with noted() as seen, framejit.config.patch(strict=True):
+    with recorded(framejit.events.Break) as seen, framejit.config.patch(strict=True):
         compiled = framejit.compile(take, backend=counter)
         for i in range(12):
             same(compiled(torch.zeros(1)), torch.zeros(1) + i)
@@ -358,7 +275,7 @@ def test_a_closure():
     def take(x):
         return next(it) + x
 
-    with noted() as seen, framejit.config.patch(strict=True):
+    with recorded(framejit.events.Break) as seen, framejit.config.patch(strict=True):
         compiled = framejit.compile(take, backend="eager")
         same([compiled(torch.ones(1)), compiled(torch.ones(1))], [torch.ones(1) * 3, torch.ones(1) * 5])
         with pytest.raises(StopIteration):
@@ -423,7 +340,7 @@ def test_values_of_the_region_stay_in_the_frame():
     for compiled in (use, framejit.compile(use, backend="eager")):
         it = body(torch.ones(2))
         next(it)
-        with noted() as seen:
+        with recorded(framejit.events.Break) as seen:
             found = compiled(it, torch.ones(2))
         same([found, it.gi_frame.f_locals["y"]], [torch.ones(2) * 4, torch.ones(2) * 2])
         assert not seen

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import itertools
 import operator
@@ -14,7 +13,9 @@ import pytest
 import torch
 
 import framejit
-from support import Counter, check, outcome, same
+import given_uses
+from given_uses import compared
+from support import check, recorded, same
 
 
 class Doubles:
@@ -91,95 +92,22 @@ BROKEN: dict[str, Callable[[], Iterator[Any]]] = {  # as in eager, but by breaks
 }
 
 
-def first(x, it):
-    return next(it, "end"), x + 1
-
-
-def everything(x, it):
-    taken = list(itertools.islice(it, 20))
-    return taken, next(it, "end") if len(taken) < 20 else None, x + 1
-
-
-def between(x, it):
-    a = next(it, None)
-    x = x * 2
-    return a, next(it, None), x
-
-
-def loop(x, it):
-    found = []
-    for value in it:
-        found.append(value)
-        x = x + 1
-        if len(found) == 2:
-            break
-    return found, x * 2
-
-
-def wrapped(x, it):
-    return list(zip(range(2), enumerate(it))), x + 1
-
-
 def unpacked(x, it):
     a, b, *_ = itertools.islice(it, 4)
     return a, b, x + 1
 
 
-def handed_on(x, it):
-    a = next(it, None)
-    return a, it, x + 1
-
-
-USES = (first, everything, between, loop, wrapped, unpacked, handed_on)
-
-
-@contextlib.contextmanager
-def noted(events: list[Any], kind: type) -> Iterator[None]:
-    """Collect the events of a kind."""
-    unsubscribe = framejit.events.subscribe(events.append, kind)
-    try:
-        yield
-    finally:
-        unsubscribe()
-
-
-def stepped(it, steps):
-    for _ in range(steps):
-        with contextlib.suppress(ValueError):
-            next(it, None)
-    return it
-
-
-def rest(it):
-    return outcome(lambda: list(itertools.islice(it, 8)), (), "")[:3]
-
-
-def compared(make: Callable[[], Iterator[Any]], breaks: bool) -> None:
-    for steps, use in itertools.product((0, 1, 2, 7), USES):
-        framejit.reset()
-        counter, seen = Counter(), []
-        with noted(seen, framejit.events.Break), framejit.config.patch(strict=True):
-            compiled = framejit.compile(use, backend=counter)
-            for call in range(2):
-                mine, theirs = stepped(make(), steps), stepped(make(), steps)
-                found, expected = outcome(compiled, (torch.ones(2), mine), ""), outcome(use, (torch.ones(2), theirs), "")
-                if use is handed_on and expected[0] == "value":
-                    assert found[1][1] is mine
-                    found, expected = (found[1][0], found[1][2]), (expected[1][0], expected[1][2])
-                same(found[:3], expected[:3], f"{use.__name__} after {steps} steps, call {call}")
-                same(rest(mine), rest(theirs), f"{use.__name__} after {steps} steps, call {call}: what is left")
-        assert breaks or not seen, f"{use.__name__} after {steps} steps: {seen}"
-        assert counter.graphs or expected[0] == "raised", f"{use.__name__} after {steps} steps: no graph"
+USES = (*given_uses.USES, unpacked)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_advanced_without_a_break(kind):
-    compared(KINDS[kind], False)
+    compared(KINDS[kind], USES)
 
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_advanced_by_breaks(kind):
-    compared(BROKEN[kind], True)
+    compared(BROKEN[kind], USES, True)
 
 
 # -- what the iterator goes through changes in the region ---------------------------------------------------------------
@@ -347,12 +275,8 @@ def test_error_of_an_operator_behind_a_step(x, y, it):
 
 def captures(function: Callable[..., Any], calls: int, *args: Any) -> tuple[list[Any], int, int]:
     framejit.reset()
-    ended, broken = [], []
-    with (
-        noted(ended, framejit.events.CaptureEnd),
-        noted(broken, framejit.events.Break),
-        framejit.config.patch(strict=True),
-    ):
+    ends, breaks = recorded(framejit.events.CaptureEnd), recorded(framejit.events.Break)
+    with ends as ended, breaks as broken, framejit.config.patch(strict=True):
         compiled = framejit.compile(function, backend="eager")
         return [compiled(*args) for _ in range(calls)], len(ended), len(broken)
 

@@ -6,6 +6,9 @@ import pytest
 import torch
 
 import framejit
+from support import Counter, recorded
+
+LEFT = (framejit.events.Break, framejit.events.Fallback)
 
 
 class Plain:
@@ -68,15 +71,17 @@ def calls(make):
 @pytest.mark.parametrize("kind", MAKERS)
 @pytest.mark.parametrize("fn", [popped, stored, deleted, asked, all_first, in_tuples, in_sets, found_twice], ids=lambda fn: fn.__name__)
 def test_it_is_one_key(fn, kind):
-    x = torch.ones(1)
-    with framejit.config.patch(strict=True):
-        compiled = framejit.compile(fn, backend="eager")
+    x, counter = torch.ones(1), Counter()
+    with recorded(*LEFT) as seen, framejit.config.patch(strict=True):
+        compiled = framejit.compile(fn, backend=counter)
         for theirs, key in list(calls(MAKERS[kind])):
             mine = dict(theirs)
             found, expected = compiled(x, mine, key), fn(x, theirs, key)
             assert found[:-1] == expected[:-1]
             assert [*map(id, mine)] == [*map(id, theirs)]
             assert list(mine.values()) == list(theirs.values())
+    assert counter.runs == 5
+    assert not seen or (kind == "functions" and fn in (in_tuples, in_sets))  # two keys of which each may be the other one
 
 
 def discarded(x, s, k):
@@ -86,10 +91,11 @@ def discarded(x, s, k):
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_member_of_a_given_set(kind):
-    x = torch.ones(1)
-    with framejit.config.patch(strict=True):
-        compiled = framejit.compile(discarded, backend="eager")
+    x, counter = torch.ones(1), Counter()
+    with recorded(*LEFT) as seen, framejit.config.patch(strict=True):
+        compiled = framejit.compile(discarded, backend=counter)
         for _ in range(3):
             a, b = MAKERS[kind](), MAKERS[kind]()
             assert compiled(x, {a, b}, a)[:-1] == (1, False)
             assert compiled(x, {a}, b)[:-1] == (1, False)
+    assert counter.runs == 6 and {record.reason.id for record in seen} <= {"UNKNOWN_TYPE"}  # a given set of objects

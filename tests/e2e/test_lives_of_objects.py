@@ -8,17 +8,7 @@ import weakref
 import framejit
 
 from support import check
-
-
-class Thing:
-    def __init__(self, value=0):
-        self.value = value
-
-    def method(self):
-        return self.value
-
-    def __repr__(self):
-        return f"Thing({self.value})"
+from things import Thing
 
 
 def note(log, value):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import dis
 
 import pytest
 
 import framejit
+from support import recorded
 
 LOG: list = []
 DONE: list = []
@@ -298,19 +300,85 @@ IN_OBJECTS = {
 PROGRAMS = [value for value in list(globals().values()) if getattr(value, "__code__", None) and value.__code__.co_varnames[:1] == ("b",)]
 
 
+@contextlib.contextmanager
+def sizes():
+    """By code, how many instructions of it each region holds; no frame runs eagerly. The events themselves keep objects alive."""
+    found = collections.defaultdict(dict)
+    done = framejit.events.subscribe(lambda region: found[region.code].update({region.pc: region.instructions}), framejit.events.CaptureEnd)
+    with recorded(framejit.events.Fallback) as fallen:
+        yield found
+    done()
+    assert not fallen
+
+
 @pytest.mark.parametrize("make", [opened, Finalized], ids=["generator", "finalizer"])
 @pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)
 def test_the_clean_up_runs_where_the_object_dies(fn, make, monkeypatch):
     monkeypatch.setattr(framejit.config, "capture_without_tensors", True)
+    framejit.reset()
     compiled = framejit.compile(fn, backend="eager")
     seen = []
-    for run in (fn, compiled, compiled):
-        LOG.clear()
-        DONE.clear()
-        run([IN_OBJECTS.get(fn, lambda v: v)(make())])
-        seen.append((LOG[:], DONE[:]))
+    with sizes() as found:
+        for run in (fn, compiled, compiled):
+            LOG.clear()
+            DONE.clear()
+            run([IN_OBJECTS.get(fn, lambda v: v)(make())])
+            seen.append((LOG[:], DONE[:]))
     assert len(LOG) >= 1
     assert seen == [seen[0]] * 3
+    assert sum(found[fn.__code__].values()) >= 0.75 * len([*dis.get_instructions(fn)])
+
+
+class Named:
+    def __init__(self, n):
+        framejit.graph_break()
+        self.n = n
+
+    def __del__(self):
+        LOG.append(self.n)
+
+
+def in_a_list(b):
+    b += [Named(n) for n in (1, 2, 3)]
+    b.clear()
+    DONE.append(1)
+
+
+def in_a_list_of_the_stack(b):
+    [Named(n) for n in (1, 2, 3)]
+    DONE.append(1)
+
+
+def in_a_tuple_and_a_dict(b):
+    b = Named(1), {"a": Named(2), "b": [Named(3), Named(4)]}
+    del b
+    DONE.append(1)
+
+
+def in_locals(b):
+    def body():
+        one = Named(1)
+        two = [Named(2), Named(3)]
+        DONE.append(one is two)
+
+    body()
+    DONE.append(1)
+
+
+@pytest.mark.parametrize("fn", [in_a_list, in_a_list_of_the_stack, in_a_tuple_and_a_dict, in_locals], ids=lambda fn: fn.__name__)
+def test_what_an_earlier_region_made_dies_in_order(fn, monkeypatch):
+    monkeypatch.setattr(framejit.config, "capture_without_tensors", True)
+    framejit.reset()
+    compiled = framejit.compile(fn, backend="eager")
+    seen = []
+    with sizes() as found:
+        for run in (fn, compiled, compiled):
+            LOG.clear()
+            DONE.clear()
+            run([])
+            seen.append((LOG[:], DONE[:]))
+    assert seen == [seen[0]] * 3
+    assert len(found[fn.__code__]) >= 1 and len(found) >= 3
 
 
 class Truth:

@@ -384,3 +384,54 @@ def test_errors_name_the_subclass(x):
             except (TypeError, ValueError) as error:
                 found.append(str(error))
     return x + 1, found
+
+
+class Shown(str):
+    def __repr__(self):
+        return "shown" * 50
+
+
+class ShownBytes(bytes):
+    def __repr__(self):
+        return "shown"
+
+
+@check()
+def test_errors_about_numbers_show_what_was_given(x):
+    found = []
+    for value in (Shown("ab"), ShownBytes(b"ab"), bytearray(b"ab"), b"ab", "ab", "1" * 5000, bytearray(b" 12 "), Shown("7")):
+        for kind in (int, float):
+            try:
+                found.append(kind(value))
+            except ValueError as error:
+                found.append(str(error))
+    return x + 1, found
+
+
+@check()
+def test_the_very_text_that_cannot_be_encoded(x):
+    text, plain, found = Shown("\ud800"), "a\ud800", []
+    for value in (text, plain):
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            found += [error.object is value, error.args[1] is value, str(error), error.start]
+    return x + 1, found, int(memoryview(b"12")), True.__getnewargs__(), Count(3).__getnewargs__()
+
+
+@check(lambda: (torch.ones(2), "ab cd", 500, Words("w")))
+def test_bound_methods_of_one_constant_are_equal(x, text, number, words):
+    one = "ab"
+    alike = one.strip == one.strip, text.upper == text.upper, number.__add__ == number.__add__, one.__len__ == one.__len__
+    alike += words.strip == words.strip, words.__len__ == words.__len__, (1.5).hex == (2.5).hex, text.upper != text.upper
+    return x + 1, alike, one.strip == one.lstrip, one.strip == "cd".strip, one.__len__ == one.__hash__, number.__add__(1), text.upper()
+
+
+def test_bound_methods_of_two_equal_constants():
+    def program(x, one, other):
+        return x + 1, one.upper == other.upper, one.__len__ == other.__len__
+
+    compiled = framejit.compile(program, backend="eager")
+    one, other = "".join(["a", "b"]), "".join(["a", "b"])
+    for pair in ((one, one), (one, other), (other, other)):
+        same(compiled(ONES, *pair), program(ONES, *pair))

@@ -8,14 +8,7 @@ import torch
 
 import framejit
 from support import check
-
-
-class Thing:
-    def __init__(self, value=0):
-        self.value = value
-
-    def method(self):
-        return self.value
+from things import Thing
 
 
 class Equal(Thing):

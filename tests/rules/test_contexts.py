@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from support import Counter, check, same
+from support import Counter, check, check_rounds, same
 
 import framejit
 
@@ -29,7 +29,7 @@ def leaves(*, graphs: int = 1, breaks: int = 0, start: dict[Any, Any] | None = N
     """A test: the function is called with a tensor and a context that holds LEVEL = 4; its result and all contexts are as in eager."""
 
     def decorate(function: Callable[..., Any]) -> Callable[[], None]:
-        def once(call: Callable[..., Any]) -> list[Any]:
+        def once(call: Callable[..., Any], round_: int) -> list[Any]:
             own, given = contextvars.Context(), contextvars.Context()
             for variable, value in (start or {}).items():
                 own.run(variable.set, value)
@@ -47,22 +47,7 @@ def leaves(*, graphs: int = 1, breaks: int = 0, start: dict[Any, Any] | None = N
                     after.append(type(error))
             return [_plain(result), contents(own), contents(given), after]
 
-        def test() -> None:
-            framejit.reset()
-            recorded: list[Any] = []
-            unsubscribe = framejit.events.subscribe(recorded.append, framejit.events.Break)
-            counter = Counter()
-            try:
-                with framejit.config.patch(strict=True):
-                    compiled = framejit.compile(function, backend=counter)
-                    for _ in range(2):
-                        same(once(compiled), once(function))
-            finally:
-                unsubscribe()
-            seen = [f"{record.reason.id} {record.detail}" for record in recorded]
-            assert (counter.graphs, len(seen)) == (graphs, breaks), (counter.graphs, seen)
-
-        return test
+        return lambda: check_rounds(once, function, graphs, breaks, 2)
 
     return decorate
 
@@ -425,6 +410,34 @@ def test_a_value_that_dies_when_it_is_replaced_dies_there():
         contextvars.Context().run(run)
         found.append(seen)
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("early", [True, False], ids=["before the break", "behind the break"])
+def test_what_a_token_and_its_context_hold_dies_with_the_last_of_them(early):
+    class Last:
+        def __del__(self):
+            seen.append("dies")
+
+    def function(x):
+        context, last = contextvars.Context(), Last()
+        if early:
+            token = context.run(EMPTY.set, last)
+        framejit.graph_break()
+        if not early:
+            token = context.run(EMPTY.set, last)
+        del context, last
+        seen.append("context")
+        del token
+        seen.append("token")
+        return x + 1
+
+    counter = Counter()
+    compiled = framejit.compile(function, backend=counter)
+    for call in (function, compiled, compiled):
+        seen: list[str] = []
+        assert call(X).tolist() == [2, 2]
+        assert seen == ["context", "dies", "token"]
+    assert (counter.graphs, counter.runs) == (1, 2)
 
 
 @check(graphs=1, breaks=0)

@@ -24,7 +24,7 @@ from framejit.core.classes import compares
 
 GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
 CONTAINERS = (list, tuple, dict, set, frozenset)
-OWNERS = frozenset({*CONTAINERS, CellType, MethodType, Token})
+OWNERS = frozenset({*CONTAINERS, CellType, MethodType, Token, Context})
 ARGS, TRACEBACK = (vars(BaseException)[name] for name in ("args", "__traceback__"))
 FLAGS, MRO, DICT_OF = (vars(type)[name].__get__ for name in ("__flags__", "__mro__", "__dict__"))
 OF_FILES: Any = getattr(io.IOBase, "__del__")  # noqa: B009 - it closes the file, which nobody sees where that is in C

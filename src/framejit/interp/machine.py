@@ -302,8 +302,9 @@ class Interpreter:
         """What the instruction dropped dies; the region ends behind one that dropped what CPython finalizes at once."""
         if deaths.WATCHED in self.trace.cache and self.frames:  # else the last frame has let go of what it held
             deaths.settle(self, step)
-        if self.watched and self.frames and reach.lost(self, self.watched):
-            if self.base:
+        lost = reach.lost(self, self.watched) if self.watched and self.frames else 0
+        if lost:
+            if self.base or lost > 1:  # what the capture made holds them, and lets go of them in an order of its own
                 raise Retrace(("break", self.steps))
             self.keep_done()
             raise Cut(R.OPAQUE_OPERATION, None, "a finalizer may run here")

@@ -543,24 +543,6 @@ def set_update(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     frame.index += 1
 
 
-@raw("DICT_UPDATE")
-def dict_update(interp: Interpreter, frame: Frame, ins: Instr) -> None:
-    interp.call_method(frame.stack[-1 - ins.value], "update", [frame.stack[-1]])
-    frame.stack.pop()
-    frame.index += 1
-
-
-@raw("DICT_MERGE")
-def dict_merge(interp: Interpreter, frame: Frame, ins: Instr) -> None:
-    target, source = interp.force(frame.stack[-1 - ins.value]), frame.stack[-1]
-    for key, value in protocol.mapping_items(interp, source):
-        if interp.truth(interp.contains(target, key)):
-            interp.raise_error(TypeError, f"got multiple values for keyword argument {interp.constant(key)!r}")
-        protocol.dict_set(interp, target, key, value)
-    frame.stack.pop()
-    frame.index += 1
-
-
 @op("LIST_TO_TUPLE")
 def list_to_tuple(interp: Interpreter, ins: Instr, value: Value) -> Value:
     return Pack(tuple, tuple(interp.unpack(value)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from typing import NoReturn
 
 from framejit.bytecode.instr import Instr
 from framejit.core.errors import Raised
@@ -14,9 +15,20 @@ from framejit.interp import calls, generators
 from framejit.interp.frame import Frame
 from framejit.interp.machine import Interpreter
 from framejit.interp.ops import after_drop, op, raw
-from framejit.objects import async_generator, deaths, exception, exception_group, generator, match, protocol, reach
-from framejit.objects.dict_ import lookup
+from framejit.objects import (
+    async_generator,
+    deaths,
+    exception,
+    exception_group,
+    generator,
+    later,
+    match,
+    protocol,
+    reach,
+)
+from framejit.objects.dict_ import full, key_in, lookup, merge, pairs_of, store
 from framejit.objects.exact import type_name
+from framejit.objects.fold import plain_name
 from framejit.reasons import R
 
 COROUTINE_FLAGS = 0x80 | 0x100  # a coroutine, or a generator made one by types.coroutine
@@ -64,14 +76,71 @@ def call_ex(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     count = 3 + ins.value
     first, second, positional, *rest = frame.stack[len(frame.stack) - count :]
     kwargs: dict[str, Value] = {}
-    if rest:
-        for key, value in protocol.mapping_items(interp, rest[0]):
-            name = interp.constant(key)
-            if not isinstance(name, str):
-                interp.raise_error(TypeError, "keywords must be strings")
-            kwargs[name] = value
+    for key, value in full(interp, interp.force(rest[0])).values() if rest else ():  # type: ignore[arg-type]
+        name = interp.constant(key)
+        if not isinstance(name, str):
+            interp.raise_error(TypeError, "keywords must be strings")
+        kwargs[plain_name(interp, key)] = value
+    if not protocol.is_iterable(interp, positional):
+        _refuse(interp, first if second is NULL else second, f" argument after * must be an iterable, not {_name(interp, positional)}")
     callee, args = _callee(first, second, interp.listed(positional))
     _call(interp, frame, count, callee, args, kwargs, True)
+
+
+def _name(interp: Interpreter, value: Value) -> str:
+    return type_name(interp.force(value).cls)
+
+
+def _refuse(interp: Interpreter, function: Value, what: str | Value) -> NoReturn:
+    """Raise a TypeError that begins with the function, as CPython names it."""
+    try:
+        name = interp.getattr(function, "__qualname__")
+    except Raised as raised:
+        if not issubclass(interp.exception_type(raised.value), AttributeError):
+            raise
+        interp.raise_error(TypeError, later.written(interp, interp.str(function), what))
+    try:
+        module = interp.force(interp.getattr(function, "__module__"))
+    except Raised as raised:
+        if not issubclass(interp.exception_type(raised.value), AttributeError):
+            raise
+        module = NONE
+    told: list[str | Value] = [] if module is NONE or interp.constant(module) == "builtins" else [interp.str(module), "."]
+    interp.raise_error(TypeError, later.written(interp, *told, interp.str(name), "()", what))
+
+
+@raw("DICT_UPDATE")
+def dict_update(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    target, source = interp.force(frame.stack[-1 - ins.value]), frame.stack[-1]
+    try:
+        merge(interp, target, source)  # type: ignore[arg-type]
+    except Raised as raised:
+        if not issubclass(interp.exception_type(raised.value), AttributeError):
+            raise
+        interp.raise_error(TypeError, f"'{_name(interp, source)}' object is not a mapping")
+    frame.stack.pop()
+    frame.index += 1
+
+
+@raw("DICT_MERGE")
+def dict_merge(interp: Interpreter, frame: Frame, ins: Instr) -> None:
+    target, source = interp.force(frame.stack[-1 - ins.value]), interp.force(frame.stack[-1])
+    function = frame.stack[-3 - ins.value]
+    assert isinstance(target, Ref)
+    try:
+        for known, key, value in pairs_of(interp, source):
+            name = key_in(interp, target, key) if known is None else known
+            if name in full(interp, target):
+                if not issubclass(interp.force(key).cls, str):
+                    _refuse(interp, function, " keywords must be strings")
+                _refuse(interp, function, later.written(interp, " got multiple values for keyword argument '", interp.str(key), "'"))
+            store(interp, target, name, interp.getitem(source, key) if value is None else value, key)
+    except Raised as raised:
+        if not issubclass(interp.exception_type(raised.value), AttributeError):
+            raise
+        _refuse(interp, function, f" argument after ** must be a mapping, not {_name(interp, source)}")
+    frame.stack.pop()
+    frame.index += 1
 
 
 @raw("RETURN_VALUE")
@@ -323,7 +392,12 @@ def import_name(interp: Interpreter, ins: Instr, level: Value, fromlist: Value) 
 
 @op("IMPORT_FROM")
 def import_from(interp: Interpreter, ins: Instr, module: Value) -> tuple[Value, Value]:
-    return module, interp.getattr(module, ins.value)
+    try:
+        return module, interp.getattr(module, ins.value)
+    except Raised as raised:
+        if not issubclass(interp.exception_type(raised.value), AttributeError):
+            raise
+        return interp.unsupported(R.IMPORT, module, ins.value)  # a submodule may be found by its full name
 
 
 __all__ = ["MISSING", "Pack", "Pending", "sys"]

@@ -13,6 +13,7 @@ from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value
 from framejit.objects.by_parts import parts_at
 from framejit.objects.dict_ import full, new_dict
+from framejit.objects.fold import plain_name
 from framejit.objects.method import method
 from framejit.objects.model import Model, model
 from framejit.objects.rebuild import REBUILDERS
@@ -55,7 +56,7 @@ class PartialModel(Model):
     def call(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | Pending:
         first, keywords = s.unpack(s.getattr(v, "args")), s.force(s.getattr(v, "keywords"))
         assert isinstance(keywords, Ref)
-        given = {s.constant(key): value for key, value in full(s, keywords).values()}
+        given = {plain_name(s, key): value for key, value in full(s, keywords).values()}
         return s.tail_call(s.getattr(v, "func"), [*first, *args], {**given, **kwargs})
 
     def hash_key(self, s: Services, v: Value) -> Any:
@@ -300,7 +301,7 @@ class AttributeGetterModel(AccessorModel):
         found = []
         for dotted in parts:
             value = of
-            for name in s.constant(dotted).split("."):
+            for name in plain_name(s, dotted).split("."):
                 value = s.getattr(value, name)
             found.append(value)
         return found[0] if len(found) == 1 else Pack(tuple, tuple(found))
@@ -315,7 +316,7 @@ class MethodCallerModel(AccessorModel):
     def access(self, s: Services, parts: list[Value], of: Value) -> Value | Pending:
         name, rest, keywords = parts
         pairs = [s.unpack(pair) for pair in s.unpack(keywords)]
-        return s.tail_call(s.getattr(of, s.constant(name)), s.unpack(rest), {s.constant(key): value for key, value in pairs})
+        return s.tail_call(s.getattr(of, plain_name(s, name)), s.unpack(rest), {s.constant(key): value for key, value in pairs})
 
 
 def _reduced(kind: Any) -> None:

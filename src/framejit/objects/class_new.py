@@ -13,6 +13,7 @@ from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, Const, Pack, Ref, Value
 from framejit.objects import exception, function
 from framejit.objects.dict_ import full, lookup
+from framejit.objects.fold import inert
 from framejit.objects.object_ import StandIn, bind, stood_for, super_attribute, type_lookup
 from framejit.objects.stand_in import made_of, stand_in
 from framejit.objects.type_ import call_class
@@ -93,7 +94,7 @@ class Creation:
 
     def __init__(self, s: Services, meta: type, name: Const, bases: list[Value], real_bases: list[type], entries: dict[Any, Any]):
         self.s, self.meta, self.name, self.bases, self.real_bases = s, meta, name, bases, real_bases
-        self.entries: dict[str, Value] = {s.constant(key): s.force(value) for key, value in entries.values()}
+        self.entries: dict[str, Value] = {inert(s, key): s.force(value) for key, value in entries.values()}
         self.later: list[tuple[Any, ...]] = []
 
     def run(self, kwargs: dict[str, Value]) -> Value:

@@ -71,13 +71,10 @@ def user_keys(name: Any) -> Iterator[UserKey]:
 def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | None = None) -> Any:
     """A Python object that has the value's equality and hash among the keys of a dict or set; `among` are the present entries."""
     value = s.force(value)
-    if isinstance(value, Const) and trusted(value.obj):
-        return _apart(s, value.obj, among)
     found = s.type_lookup(value.cls, "__hash__")
-    if found is None or found is MISSING:
-        return s.raise_error(TypeError, f"unhashable type: '{type_name(value.cls)}'")
-    if isinstance(value, Node) or not (isinstance(found, FunctionType) or _compares_values(s, value.cls, found)):
-        return _apart(s, model_of(value.cls).key_among(s, value, among), among)
+    trusts = isinstance(value, Const) and trusted(value.obj)
+    if trusts or isinstance(value, Node) or not (isinstance(found, FunctionType) or _compares_values(s, value.cls, found)):
+        return _apart(s, plain_key(s, value, among), among)
     mark, tables, step = s.trace.trail.mark(), s.heap.tables(), s.steps  # type: ignore[attr-defined]
     with s.heap.watched() as reads:
         number = s.constant(s.hash(value))
@@ -93,6 +90,15 @@ def hash_key(s: Services, value: Value, among: dict[Any, tuple[Value, Any]] | No
             s.unsupported(R.OPAQUE_OPERATION, value, "how often keys of one hash are compared hangs on where they lie")
         others.append(name)  # a real dict compares them again
     return UserKey(number, value, step, bool(others) or s.heap.acted(mark, tables), reads, others)
+
+
+def plain_key(s: Services, value: Value, among: dict[Any, Any] | None) -> Any:
+    """The hash key of a value as C code hashes and compares it."""
+    if isinstance(value, Const) and trusted(value.obj):
+        return value.obj
+    if s.type_lookup(value.cls, "__hash__") in (None, MISSING):
+        return s.raise_error(TypeError, f"unhashable type: '{type_name(value.cls)}'")
+    return model_of(value.cls).key_among(s, value, among)
 
 
 def _compares_values(s: Services, cls: type, hashed: Any) -> bool:
@@ -267,21 +273,25 @@ def _is_alone(s: Services, ref: Ref, key: Any) -> bool:
     place = CODE_COMPARES, ref
     found = s.trace.cache.get(place)
     if found is None:
-        kinds = set(map(type, dict.keys(ref.real))) if ref.path is not None else ()
-        found = s.trace.cache[place] = any(kind not in TRUSTED and _by_code(kind) for kind in kinds)
+        found = s.trace.cache[place] = ref.path is not None and any(map(_by_code, dict.keys(ref.real)))
     return not found
 
 
-def _by_code(kind: type) -> bool:
-    names = ("__hash__", "__eq__")
-    hashed, compared = (next(DICT_OF(base)[name] for base in MRO(kind) if name in DICT_OF(base)) for name in names)
+def _by_code(key: Any) -> bool:
+    """Whether code compares this key, or what is in it."""
+    kind = type(key)
+    if kind in TRUSTED:
+        return False
+    if kind in (tuple, frozenset):
+        return any(map(_by_code, key))
+    hashed, compared = (next(DICT_OF(base)[name] for base in MRO(kind) if name in DICT_OF(base)) for name in ("__hash__", "__eq__"))
     return hashed is not object.__hash__ and isinstance(compared, FunctionType)
 
 
 def _is_plain(key: Any) -> bool:
     """Whether no user code compares the object of this hash key."""
-    if isinstance(key, Ref):
-        return True
+    if isinstance(key, Value):
+        return isinstance(key, Ref)  # tensors are looked for among all keys
     kind = type(key)
     return trusted(key) or (kind.__hash__ is object.__hash__ and kind.__eq__ is object.__eq__)
 
@@ -388,13 +398,16 @@ class DictModel(ExactModel):
             return left
         if symbol.removesuffix("=") != "|" or not issubclass(right.cls, dict) or not issubclass(left.cls, dict):
             return None
-        ordered = next((side.cls for side in (left, right) if issubclass(side.cls, OrderedDict)), None)
-        if ordered is not None:
-            result = s.call(Const(ordered), [left])
-            s.call_method(result, "update", [right])
+        asked = right if reflected else left
+        if issubclass(asked.cls, OrderedDict):
+            result = s.call(Const(asked.cls), [left])
+            s.call(Const(OrderedDict.update), [result, right])
             return result
-        result = copy(s, left) if issubclass(left.cls, defaultdict) else s.heap.new(dict, {ITEMS: dict(full(s, left))})  # type: ignore[arg-type]
-        update(s, result, right)
+        if issubclass(asked.cls, defaultdict):
+            result = s.call(Const(asked.cls), [factory(s, asked), left])
+        else:
+            result = copied(s, left)
+        merge(s, result, right)  # type: ignore[arg-type]
         return result
 
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
@@ -449,18 +462,61 @@ def copy(s: Services, v: Value) -> Ref:
     return s.heap.new(kind, fields)
 
 
+def copied(s: Services, v: Value) -> Ref:
+    """`dict.copy`: an exact dict."""
+    assert isinstance(v, Ref)
+    if is_read_as_it_is(s, v):
+        return s.heap.new(dict, {ITEMS: dict(full(s, v))})
+    result = s.heap.new(dict, {ITEMS: {}})
+    if full(s, v):
+        merge(s, result, v)
+    return result
+
+
+def is_read_as_it_is(s: Services, source: Value) -> bool:
+    """Whether C code that goes through a dict need not ask its class."""
+    if not issubclass(source.cls, dict):
+        return False
+    iterates = s.type_lookup(source.cls, "__iter__")
+    if iterates is not OrderedDict.__iter__:
+        return iterates is dict.__iter__
+    found = s.type_lookup(source.cls, "keys"), s.type_lookup(source.cls, "__getitem__")
+    return found == (OrderedDict.keys, dict.__getitem__)
+
+
+def pairs_of(s: Services, source: Value) -> Iterator[tuple[Any, Value, Value | None]]:
+    """What C code finds in a mapping: hash keys, keys and values; where the class is asked, just keys."""
+    if is_read_as_it_is(s, source):
+        assert isinstance(source, Ref)
+        yield from [(name, key, value) for name, (key, value) in full(s, source).items()]
+        return
+    for key in s.unpack(_keys(s, source)):
+        yield None, key, None
+
+
+def _keys(s: Services, source: Value) -> Value:
+    """What `keys()` of a mapping gives, which must be iterable."""
+    keys = s.call(s.getattr(source, "keys"))
+    if s.type_lookup(s.force(keys).cls, "__iter__") in (None, MISSING):
+        names = type_name(source.cls), type_name(s.force(keys).cls)
+        s.raise_error(TypeError, "{}.keys() returned a non-iterable (type {})".format(*names))
+    return keys
+
+
+def merge(s: Services, target: Ref, source: Value) -> None:
+    """Store what C code finds in a mapping."""
+    for name, key, value in pairs_of(s, s.force(source)):
+        if value is None:
+            value = s.getitem(source, key)
+        store(s, target, key_in(s, target, key) if name is None else name, value, key)
+
+
 def update(s: Services, target: Value, source: Value, kwargs: dict[str, Value] | None = None) -> None:
     """`dict.update`, in CPython's order."""
     assert isinstance(target, Ref)
     source = s.force(source)
-    if issubclass(source.cls, dict) and s.type_lookup(source.cls, "__iter__") in (dict.__iter__, OrderedDict.__iter__):
-        assert isinstance(source, Ref)
-        pairs = [(name, key, value) for name, (key, value) in full(s, source).items()]
-        for name, key, value in pairs:
-            store(s, target, name, value, key)
-    elif s.type_lookup(source.cls, "keys") is not MISSING:
-        for key in s.each(s.call(s.getattr(source, "keys"))):
-            store(s, target, key_in(s, target, key), s.getitem(source, key), key)
+    if source.cls is dict or s.type_lookup(source.cls, "keys") is not MISSING:
+        merge(s, target, source)
     else:
         for place, pair in enumerate(s.each(source)):
             key, value = _two(s, pair, place)

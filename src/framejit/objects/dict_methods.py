@@ -46,6 +46,10 @@ def ordered_init(s: Services, self: Value, args: list[Value], kwargs: dict[str, 
 def ordered_update(s: Services, self: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) > 1:
         s.raise_error(TypeError, f"update() takes at most 1 positional argument ({len(args)} given)")
+    if args and _is_asked(s, source := s.force(args[0])):
+        for key in s.each(s.call(s.getattr(source, "keys"))):
+            s.setitem(self, key, s.getitem(source, key))
+        args = []
     if s.type_lookup(self.cls, "__setitem__") is OrderedDict.__setitem__:
         _update(s, self, args, kwargs, "update")
         return NONE
@@ -54,6 +58,12 @@ def ordered_update(s: Services, self: Value, args: list[Value], kwargs: dict[str
     for key, value in full(s, collected).values():
         s.setitem(self, key, value)
     return NONE
+
+
+def _is_asked(s: Services, source: Value) -> bool:
+    """Whether an OrderedDict asks a mapping for its keys and items one by one, and somebody may see that."""
+    found = s.type_lookup(source.cls, "keys"), s.type_lookup(source.cls, "__getitem__")
+    return found[0] is not MISSING and found not in ((dict.keys, dict.__getitem__), (OrderedDict.keys, dict.__getitem__))
 
 
 @method(defaultdict.__init__, "*args **")
@@ -185,8 +195,7 @@ def ordered_clear(s: Services, self: Value) -> Value:
 
 @method(dict.copy)
 def dict_copy(s: Services, self: Value) -> Value:
-    assert isinstance(self, Ref)
-    return s.heap.new(dict, {ITEMS: dict(full(s, self))})
+    return dict_.copied(s, self)
 
 
 @method(OrderedDict.copy)

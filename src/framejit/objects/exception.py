@@ -222,6 +222,13 @@ def of_real(s: Services, real: BaseException) -> Value:
     return note_raised(s, made)
 
 
+def set_object(s: Services, error: Ref, given: Value) -> None:
+    """Have a UnicodeEncodeError tell the very text that could not be encoded."""
+    encoding, _, *rest = s.unpack(s.heap.get(error, ARGS))
+    s.heap.set(error, ARGS, Pack(tuple, (encoding, given, *rest)))
+    s.heap.set(error, ("object",), given)
+
+
 def _is_more_than_its_args(s: Services, real: BaseException) -> bool:
     """Whether calling the class of an exception with its arguments may not give it again, but they and its dict do."""
     in_python = any(isinstance(type_lookup(s, type(real), name), types.FunctionType) for name in ("__new__", "__init__"))

@@ -15,7 +15,6 @@ from framejit.objects.by_parts import by_parts
 from framejit.objects.constants import content
 from framejit.objects.exact import ExactModel, type_name
 from framejit.reasons import R
-from framejit.rules.registry import HANDLERS
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -66,6 +65,19 @@ def _in_python(kind: type, name: str) -> bool:
     if found is None or isinstance(found, (WrapperDescriptorType, MethodDescriptorType)):
         return False
     return getattr(found, "__module__", None) != "enum"  # enum's own functions see nothing but constants
+
+
+def inert(s: Services, name: Value) -> Any:
+    """The constant that C code looks up by its hash: one that code hashes or compares is left to CPython."""
+    found = s.constant(name)
+    if not is_inert(found, ("__hash__", "__eq__")):
+        s.unsupported(R.OPAQUE_OPERATION, name, "a name with special methods of its own")
+    return found
+
+
+def plain_name(s: Services, name: Value) -> str:
+    """The name of an attribute or an argument."""
+    return str.__str__(inert(s, name))
 
 
 FOREIGN: list[Callable[[Any], bool]] = []  # which objects of other types written in C are immutable, with operators that run no user code
@@ -169,8 +181,8 @@ class ConstantModel(ExactModel):
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         base = getattr(found, "__objclass__", None)
-        if base in (str, bytes) and v.cls is not base and (type(found) is MethodDescriptorType or found in HANDLERS):
-            return None  # some of their methods hand out the object itself
+        if type(found) in (MethodDescriptorType, WrapperDescriptorType):
+            return None  # bound to the object itself: some hand it out, and two such methods of one object are equal
         if base in FOLDABLE and isinstance(value := unwrap(s, v), Const):
             return s.wrap(getattr(value.obj, name))
         return None

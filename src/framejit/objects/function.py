@@ -384,6 +384,8 @@ class BuiltinModel(Model):
             return None
         if name == "__self__":
             return v.items[1]
+        if name == "__module__" and v.cls is types.BuiltinMethodType:
+            return NONE
         if name == "__objclass__" and v.cls is types.MethodWrapperType:
             return Const(s.constant(v.items[0]).__objclass__)
         return s.wrap(getattr(s.constant(v.items[0]), name)) if name in ("__name__", "__qualname__", "__doc__") else None

@@ -15,7 +15,7 @@ from framejit.core.path import DICT_ITEM
 from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Node, Number, Pack, Ref, Value, bool_const
 from framejit.objects import later, object_
-from framejit.objects.dict_ import full, hash_key, key_in, store
+from framejit.objects.dict_ import key_in, plain_key, store
 from framejit.objects.exact import defines, type_name
 from framejit.objects.fold import WRITTEN, is_plain, run, unwrap
 from framejit.objects.lineage import is_descendant, note_text
@@ -134,16 +134,6 @@ def dict_set(s: Services, target: Value, key: Value, item: Value) -> None:
     assert isinstance(target, Ref)
     forced = s.force(key)
     store(s, target, key_in(s, target, forced), item, forced)
-
-
-def mapping_items(s: Services, mapping: Value) -> Iterator[tuple[Value, Value]]:
-    """The pairs that `**mapping` hands on."""
-    value = s.force(mapping)
-    if isinstance(value, Ref) and issubclass(value.cls, dict) and not any(user_slot(s, value, name) for name in ("keys", "__iter__")):
-        yield from list(full(s, value).values())
-        return
-    for key in s.unpack(s.call(s.getattr(value, "keys"))):
-        yield key, s.getitem(value, key)
 
 
 # -- operators --------------------------------------------------------------------------------------------------------
@@ -477,7 +467,7 @@ def hash_(s: Services, value: Value) -> Value:
     if stands_for is not None:
         found = stands_for(s, value)
         return Const(found) if type(found) is int else hash_(s, found)
-    key = hash_key(s, value)
+    key = plain_key(s, value, None)
     if _by_identity(key):
         return s.unsupported(R.OPAQUE_OPERATION, value, "hash by identity")
     return Const(hash(key))

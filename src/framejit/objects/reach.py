@@ -67,16 +67,17 @@ def in_frames(s: Services, value: Value) -> bool:
     return any(forced.get(part, part) is found for part in (handled, *held))
 
 
-def lost(s: Services, among: list[Watched]) -> bool:
-    """Whether the instruction that was just done may have taken the last reference to one of them."""
+def lost(s: Services, among: list[Watched]) -> int:
+    """Of how many of them the instruction that was just done may have taken the last reference."""
     known: dict[int, bool] = {}
     missing = [one for one in among if not _is_held(s, one, known)]
     if not missing:
-        return False
+        return 0
     if too_long(s):
-        return True
+        return 1
     reals = {id(getattr(value, "real", None)) for value in reached(s).values()}
-    return any(id(one.value.real) not in reals and not one.ends <= reals and not ends(s, one.value) <= reals for one in missing)
+    gone = {id(one.value.real): one for one in missing if id(one.value.real) not in reals}
+    return sum(not one.ends <= reals and not ends(s, one.value) <= reals for one in gone.values())
 
 
 def _is_held(s: Services, one: Watched, known: dict[int, bool]) -> bool:

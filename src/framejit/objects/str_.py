@@ -9,9 +9,10 @@ from _string import formatter_field_name_split, formatter_parser  # type: ignore
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from framejit.core.errors import Raised
 from framejit.core.services import Services
 from framejit.core.value import Const, Pack, Ref, Value
-from framejit.objects import dict_, fold, later, protocol, sequence
+from framejit.objects import dict_, exception, fold, later, protocol, sequence
 from framejit.objects.constants import CONTENTS
 from framejit.objects.exact import type_name
 from framejit.objects.fold import WRITTEN, ConstantModel, constant, is_plain, run, snapshot, unwrap
@@ -90,7 +91,12 @@ def _run(s: Services, v: Value, function: Any, *args: Any, **kwargs: Any) -> Val
     """Call a method of a text; where C code hands out a text as it was given, an instance of a subclass comes out itself."""
     values = [v, *args]
     reals = [constant(s, each) if isinstance(each, Value) else each for each in values]
-    result = run(s, function, *reals, **kwargs)
+    try:
+        result = run(s, function, *reals, **kwargs)
+    except Raised as raised:
+        if s.exception_type(raised.value) is UnicodeEncodeError and isinstance(v, Ref):
+            exception.set_object(s, raised.value, v)
+        raise
     given: dict[int, Value] = {}
     for place, (each, real) in enumerate(zip(values, reals)):
         if isinstance(each, Value) and type(real) in STAND_INS and (forced := s.force(each)).cls is not type(real):

@@ -32,7 +32,7 @@ from framejit.objects import (
 )
 from framejit.objects.constants import CONTENTS, content
 from framejit.objects.exact import type_name
-from framejit.objects.fold import constant, fold, is_foldable, run, unwrap
+from framejit.objects.fold import constant, fold, is_foldable, plain_name, run, unwrap
 from framejit.objects.method import METHODS, binder
 from framejit.objects.number import is_symbolic
 from framejit.objects.protocol import format_, has_slot, import_name, index, next_or_none, user_slot
@@ -142,7 +142,7 @@ def _name(s: Services, v: Value, function: Any, *more: Any) -> str:
     found = s.constant(v)
     if not isinstance(found, str):
         run(s, function, object(), found, *more)
-    return str.__str__(found)
+    return plain_name(s, v)
 
 
 @handler(hasattr)
@@ -317,13 +317,39 @@ def _ternary_power(s: Services, base: Value, exponent: Value, modulus: Value) ->
     return found
 
 
+def _read_text(s: Services, kind: type, given: Value) -> Value | None:
+    """The number that a text or a buffer says, None for other values; an error shows what was given by its own repr."""
+    v = s.force(given)
+    if not issubclass(v.cls, (str, bytes)) and v.cls not in CONTENTS:
+        real = getattr(v, "real", None)
+        return s.unsupported(R.OPAQUE_CALL, kind) if issubclass(v.cls, tuple(CONTENTS)) or (real is not None and _is_buffer(real)) else None
+    plain = constant(s, v)
+    try:
+        return s.wrap(kind(plain))
+    except ValueError as error:
+        most = 200 if kind is int else None
+        told, text = str(error), repr(plain)[:most]
+        in_c = not isinstance(v, Ref) or not (issubclass(v.cls, str) or (kind is float and issubclass(v.cls, bytes)))
+        if in_c or not told.endswith(text):
+            return s.raise_real(error)
+        return s.raise_error(ValueError, told.removesuffix(text) + s.constant(s.repr(v))[:most])
+
+
+def _is_buffer(real: Any) -> bool:
+    try:
+        with memoryview(real):
+            return True
+    except (TypeError, BufferError, ValueError):
+        return False
+
+
 @handler(int)
 def int_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pending:
     if len(args) != 1 or kwargs:
         return fold(s, int, args, kwargs)
     v = unwrap_unless(s, args[0], "__int__", "__index__", "__trunc__")
     if isinstance(v, Const) and type(v.obj) is not complex:
-        if type(v.obj).__module__ == "builtins" or not hasattr(type(v.obj), "__int__"):
+        if type(v.obj) not in (str, bytes) and (type(v.obj).__module__ == "builtins" or not hasattr(type(v.obj), "__int__")):
             return run(s, int, v.obj)
     elif isinstance(v, Number):
         return v if v.cls is int else run(s, int, s.constant(v))
@@ -338,8 +364,10 @@ def int_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | Pe
             if issubclass(found.cls, int) or name == "__trunc__":
                 return s.unsupported(R.OPAQUE_CALL, int, f"{name} is deprecated where it gives no exact int")
             return s.raise_error(TypeError, f"{name} returned non-int (type {type_name(found.cls)})")
+    number = _read_text(s, int, args[0])
     cls = s.force(args[0]).cls
-    return s.raise_error(TypeError, f"int() argument must be a string, a bytes-like object or a real number, not '{type_name(cls)}'")
+    wanted = f"int() argument must be a string, a bytes-like object or a real number, not '{type_name(cls)}'"
+    return s.raise_error(TypeError, wanted) if number is None else number
 
 
 @handler(float)
@@ -348,7 +376,7 @@ def float_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | 
         return fold(s, float, args, kwargs)
     v = unwrap_unless(s, args[0], "__float__", "__index__")
     if isinstance(v, Const) and type(v.obj) is not complex:
-        if type(v.obj).__module__ == "builtins" or not hasattr(type(v.obj), "__float__"):
+        if type(v.obj) not in (str, bytes) and (type(v.obj).__module__ == "builtins" or not hasattr(type(v.obj), "__float__")):
             return run(s, float, v.obj)
     elif isinstance(v, Number):
         return v if v.cls is float else s.binary("*", v, Const(1.0))
@@ -367,7 +395,9 @@ def float_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value | 
             if found.cls is not int:
                 return s.unsupported(R.OPAQUE_CALL, float, f"{name} is deprecated where it gives no exact number")
             return float_(s, [found], {})
-    return s.raise_error(TypeError, f"float() argument must be a string or a real number, not '{type_name(s.force(args[0]).cls)}'")
+    number = _read_text(s, float, args[0])
+    wanted = f"float() argument must be a string or a real number, not '{type_name(s.force(args[0]).cls)}'"
+    return s.raise_error(TypeError, wanted) if number is None else number
 
 
 @handler(complex)

@@ -48,7 +48,7 @@ def _plain(kind: Any) -> None:
         v = unwrap(s, v)
         if kind in (str, bytes) and isinstance(v, Const):
             return run(s, kind.__getnewargs__, v.obj)  # a copy
-        return Pack(tuple, (s.getattr(v, "real"), s.getattr(v, "imag")) if kind is complex else (v,))
+        return Pack(tuple, (s.getattr(v, "real"), s.getattr(v, "imag")) if kind is complex else (s.call(Const(kind), [v]),))
 
 
 for _kind in (int, float, str, bytes, complex, *dates.KINDS):
