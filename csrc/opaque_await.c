@@ -1,4 +1,4 @@
-/* Opaque iteration and blocks of coroutines, and `yield from`. */
+/* Opaque iteration of coroutines, and `yield from`. */
 #include "opaque.h"
 
 #define ASYNC(type, slot) ((type)->tp_as_async ? (type)->tp_as_async->slot : NULL)
@@ -93,31 +93,6 @@ static int get_anext(FJRun *r) {
     return fj_result(r, 0, found);
 }
 
-static PyObject *special(PyObject *manager, const char *name, const char *complaint) {
-    PyObject *text = PyUnicode_InternFromString(name), *method = text ? _PyObject_LookupSpecial(manager, text) : NULL;
-    Py_XDECREF(text);
-    if (!method && !PyErr_Occurred())
-        PyErr_Format(
-            PyExc_TypeError, "'%.200s' object does not support the asynchronous context manager protocol%s",
-            Py_TYPE(manager)->tp_name, complaint);
-    return method;
-}
-
-static int before_async_with(FJRun *r) {
-    if (fj_need(r, 1) < 0 || fj_room(r, 1) < 0) return -1;
-    PyObject *manager = TOP(r, 1), *enter = special(manager, "__aenter__", ""), *result = NULL;
-    PyObject *leave = enter ? special(manager, "__aexit__", " (missed __aexit__ method)") : NULL;
-    if (leave) result = PyObject_CallNoArgs(enter);
-    Py_XDECREF(enter);
-    if (!result) {
-        Py_XDECREF(leave);
-        return -1;
-    }
-    fj_result(r, 1, leave);
-    fj_push(r->f, result);
-    return 0;
-}
-
 static int get_yield_from_iter(FJRun *r) {
     if (fj_need(r, 1) < 0) return -1;
     PyObject *value = TOP(r, 1);
@@ -142,7 +117,6 @@ const FJOperation fj_await_operations[FJ_OPAQUE_COUNT] = {
     [FJ_OPAQUE_GET_AWAITABLE] = get_awaitable,
     [FJ_OPAQUE_GET_AITER] = get_aiter,
     [FJ_OPAQUE_GET_ANEXT] = get_anext,
-    [FJ_OPAQUE_BEFORE_ASYNC_WITH] = before_async_with,
     [FJ_OPAQUE_GET_YIELD_FROM_ITER] = get_yield_from_iter,
     [FJ_OPAQUE_SEND] = send,
 };

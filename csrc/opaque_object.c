@@ -226,20 +226,20 @@ static int jump_if_true_or_pop(FJRun *r) { return jump_or_pop_on(r, 1); }
 static int jump_if_false_or_pop(FJRun *r) { return jump_or_pop_on(r, 0); }
 
 /* ---- With blocks ------------------------------------------------------------------------------- */
-static PyObject *special(PyObject *manager, const char *name, const char *complaint) {
+static PyObject *special(PyObject *manager, const char *name, const char *kind, const char *complaint) {
     PyObject *text = PyUnicode_InternFromString(name), *method = text ? _PyObject_LookupSpecial(manager, text) : NULL;
     Py_XDECREF(text);
     if (!method && !PyErr_Occurred())
         PyErr_Format(
-            PyExc_TypeError, "'%.200s' object does not support the context manager protocol%s", Py_TYPE(manager)->tp_name,
+            PyExc_TypeError, "'%.200s' object does not support the %scontext manager protocol%s", Py_TYPE(manager)->tp_name, kind,
             complaint);
     return method;
 }
 
-static int before_with(FJRun *r) {
+static int enter_block(FJRun *r, const char *kind, const char *names[2], const char *missed) {
     if (fj_need(r, 1) < 0 || fj_room(r, 1) < 0) return -1;
-    PyObject *manager = TOP(r, 1), *enter = special(manager, "__enter__", ""), *result = NULL;
-    PyObject *leave = enter ? special(manager, "__exit__", " (missed __exit__ method)") : NULL;
+    PyObject *manager = TOP(r, 1), *enter = special(manager, names[0], kind, ""), *result = NULL;
+    PyObject *leave = enter ? special(manager, names[1], kind, missed) : NULL;
     if (leave) result = PyObject_CallNoArgs(enter);
     Py_XDECREF(enter);
     if (!result) {
@@ -249,6 +249,16 @@ static int before_with(FJRun *r) {
     fj_result(r, 1, leave);
     fj_push(r->f, result);
     return 0;
+}
+
+static int before_with(FJRun *r) {
+    const char *names[] = {"__enter__", "__exit__"};
+    return enter_block(r, "", names, " (missed __exit__ method)");
+}
+
+static int before_async_with(FJRun *r) {
+    const char *names[] = {"__aenter__", "__aexit__"};
+    return enter_block(r, "asynchronous ", names, " (missed __aexit__ method)");
 }
 
 static int with_exit(FJRun *r) {
@@ -296,6 +306,7 @@ const FJOperation fj_object_operations[FJ_OPAQUE_COUNT] = {
     [FJ_OPAQUE_JUMP_IF_TRUE_OR_POP] = jump_if_true_or_pop,
     [FJ_OPAQUE_JUMP_IF_FALSE_OR_POP] = jump_if_false_or_pop,
     [FJ_OPAQUE_BEFORE_WITH] = before_with,
+    [FJ_OPAQUE_BEFORE_ASYNC_WITH] = before_async_with,
     [FJ_OPAQUE_WITH_EXIT] = with_exit,
     [FJ_OPAQUE_MATCH_MAPPING] = match_mapping,
     [FJ_OPAQUE_MATCH_SEQUENCE] = match_sequence,

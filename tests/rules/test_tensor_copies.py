@@ -79,6 +79,17 @@ def test_copies_are_operators_of_the_graph(fn):
     assert (backend.graphs, breaks) == (1, [])
 
 
+def test_the_version_of_a_deep_copy():
+    def program(x):
+        x.add_(1)
+        y = copy.deepcopy(x)
+        z = copy.deepcopy(y).add_(1)
+        return y, y._version, z._version
+
+    x, other = BASE.clone(), BASE.clone()
+    same(framejit.compile(program, backend="eager")(x), program(other))
+
+
 def storages(a, b):
     first, second = copy.deepcopy([a, b])
     first += 1

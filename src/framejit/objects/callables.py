@@ -15,7 +15,7 @@ from framejit.objects.by_parts import parts_at
 from framejit.objects.dict_ import full, new_dict
 from framejit.objects.fold import plain_name
 from framejit.objects.method import method
-from framejit.objects.model import Model, model
+from framejit.objects.model import ByType, Model, model
 from framejit.objects.rebuild import REBUILDERS
 from framejit.reasons import R
 
@@ -33,16 +33,10 @@ REBUILDERS[functools.partial] = lambda get: (make_partial, [get(FUNC), get(ARGS)
 
 
 @model(functools.partial)
-class PartialModel(Model):
+class PartialModel(ByType):
     """functools.partial: function, arguments and keywords are its slots."""
 
     __slots__ = ()
-
-    def realize(self, s: Services, path: Path, real: Any) -> Value:
-        s.guard(path, "TYPE", type(real))
-        ref = Ref(type(real), path, real)
-        s.trace.remember(real, ref)
-        return ref
 
     def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
         return new_partial(s, cls, args, kwargs)
@@ -135,16 +129,10 @@ REBUILDERS[ComparisonKey] = lambda get: (make_key, [get(COMPARISON), *([] if get
 
 
 @model(ComparisonKey)
-class ComparisonKeyModel(Model):
+class ComparisonKeyModel(ByType):
     """The keys of `functools.cmp_to_key`; only those of the capture tell by what they compare."""
 
     __slots__ = ()
-
-    def realize(self, s: Services, path: Path, real: Any) -> Value:
-        s.guard(path, "TYPE", type(real))
-        ref = Ref(type(real), path, real)
-        s.trace.remember(real, ref)
-        return ref
 
     def set_attribute(self, s: Services, v: Value, name: str, found: Any, new: Value | None) -> bool:
         if found is not OBJECT or new is None or not isinstance(v, Ref) or not v.virtual:
@@ -250,16 +238,10 @@ def new_accessor(s: Services, kind: type, args: Sequence[Value], kwargs: dict[st
     return s.unsupported(R.OPAQUE_CALL, kind, "arguments")
 
 
-class AccessorModel(Model):
+class AccessorModel(ByType):
     """Callables that are nothing but their parts; those that exist are asked for these when they are called."""
 
     __slots__ = ()
-
-    def realize(self, s: Services, path: Path, real: Any) -> Value:
-        s.guard(path, "TYPE", type(real))
-        ref = Ref(type(real), path, real)
-        s.trace.remember(real, ref)
-        return ref
 
     def hash_key(self, s: Services, v: Value) -> Any:
         return v

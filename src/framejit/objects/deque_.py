@@ -14,7 +14,7 @@ from framejit.objects import sequence
 from framejit.objects.exact import ExactModel, type_name
 from framejit.objects.iterator import STATE, DequeIterator, DequeReverseIterator, deque_content
 from framejit.objects.method import method
-from framejit.objects.model import model
+from framejit.objects.model import by_type, model
 from framejit.objects.rebuild import STEP
 from framejit.objects.sameness import same_or_equal
 from framejit.objects.slice_ import index
@@ -61,9 +61,7 @@ class DequeModel(ExactModel):
     __slots__ = ()
 
     def realize(self, s: Services, path: Path, real: Any) -> Value:
-        s.guard(path, "TYPE", type(real))
-        ref = Ref(type(real), path, real)
-        s.trace.remember(real, ref)
+        ref = by_type(s, path, real)
         s.heap.load(ref, STATE, Const(None))
         return ref
 

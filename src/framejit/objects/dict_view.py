@@ -16,7 +16,7 @@ from framejit.objects.dict_ import full, hash_key, key_in, lookup
 from framejit.objects.exact import ExactModel
 from framejit.objects.members import Entries, Items, Members, listed
 from framejit.objects.method import method
-from framejit.objects.model import model
+from framejit.objects.model import by_type, model
 from framejit.objects.own_dict import own_attribute, own_names
 from framejit.objects.rebuild import REBUILDERS, Field, Rebuild
 from framejit.objects.sameness import same_or_equal, tell_apart
@@ -178,9 +178,7 @@ class ProxyModel(ExactModel):
         mapping = mapping_of(real)
         if type(mapping) is not dict:
             return s.unsupported(R.UNKNOWN_TYPE, real)
-        s.guard(path, "TYPE", MappingProxyType)
-        ref = Ref(MappingProxyType, path, real)
-        s.trace.remember(real, ref)
+        ref = by_type(s, path, real)
         behind = path.to(CALLED, Called(mapping_of, (), f"mapping({path})"))
         s.guard(behind, "TYPE", dict)
         s.heap.load(ref, SOURCE, dict_.realize_dict(s, behind, mapping))

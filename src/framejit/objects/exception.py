@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 
 from framejit.core.errors import Raised
 from framejit.core.heap import MISSING, Heap
-from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Null, Pack, Ref, Value, bool_const
 from framejit.objects import later
@@ -16,7 +15,7 @@ from framejit.objects.dict_ import lookup, store
 from framejit.objects.exact import type_name
 from framejit.objects.fold import is_foldable
 from framejit.objects.lineage import is_descendant
-from framejit.objects.model import Model, model
+from framejit.objects.model import ByType, model
 from framejit.objects.object_ import DICT_FIELD, dict_of, set_dict, type_lookup
 from framejit.objects.type_ import is_subclass
 from framejit.reasons import R
@@ -41,16 +40,10 @@ LINKS = {"__cause__": (CAUSE, "exception cause"), "__context__": (CONTEXT, "exce
 
 
 @model(BaseException)
-class ExceptionModel(Model):
+class ExceptionModel(ByType):
     """Exception objects: virtual ones have args, cause, context as fields; real ones are read through their attributes."""
 
     __slots__ = ()
-
-    def realize(self, s: Services, path: Path, real: Any) -> Value:
-        s.guard(path, "TYPE", type(real))
-        ref = Ref(type(real), path, real)
-        s.trace.remember(real, ref)
-        return ref
 
     def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
         if issubclass(cls, (OSError, UnicodeError, SyntaxError)) and args:

@@ -26,7 +26,7 @@ from framejit.core.path import (
 from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, NULL, Const, Pack, Ref, Value, bool_const
 from framejit.objects.dict_ import lookup, realize_dict
-from framejit.objects.model import Model, model
+from framejit.objects.model import ByType, Model, by_type, model
 from framejit.objects.object_ import path_of
 from framejit.reasons import R
 
@@ -216,10 +216,7 @@ class FunctionModel(Model):
 
     def realize(self, s: Services, path: Path, real: Any) -> Value:
         if ("<locals>" in real.__qualname__ and _is_local(path)) or s.is_another(path, real, real.__code__):  # type: ignore[attr-defined]
-            s.guard(path, "TYPE", types.FunctionType)
-            ref = Ref(types.FunctionType, path, real)
-            s.trace.remember(real, ref)
-            return ref
+            return by_type(s, path, real)
         s.guard(path, "IS", real)
         return Const(real, path)
 
@@ -298,16 +295,10 @@ def _is_local(path: Path) -> bool:
 
 
 @model(types.CellType)
-class CellModel(Model):
+class CellModel(ByType):
     """Cells: objects with one field."""
 
     __slots__ = ()
-
-    def realize(self, s: Services, path: Path, real: Any) -> Value:
-        s.guard(path, "TYPE", types.CellType)
-        ref = Ref(types.CellType, path, real)
-        s.trace.remember(real, ref)
-        return ref
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         if name != "cell_contents" or not isinstance(v, Ref):

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from framejit.core.heap import MISSING, Heap
-from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, NULL, Const, Ref, Value, bool_const
 from framejit.objects import function
-from framejit.objects.model import Model, model
+from framejit.objects.model import ByType, model
 from framejit.reasons import R
 
 FRAME, DONE, FUNCTION, MADE = ("frame",), ("done",), ("function",), ("made",)
@@ -101,16 +100,10 @@ def awaits(s: Services, ref: Ref) -> bool:
 
 
 @model(types.GeneratorType, types.CoroutineType)
-class GeneratorModel(Model):
+class GeneratorModel(ByType):
     """Symbolic generators; real ones as far as their frames can be read."""
 
     __slots__ = ()
-
-    def realize(self, s: Services, path: Path, real: Any) -> Value:
-        s.guard(path, "TYPE", type(real))
-        ref = Ref(type(real), path, real)
-        s.trace.remember(real, ref)
-        return ref
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         if not isinstance(v, Ref):

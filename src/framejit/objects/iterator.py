@@ -15,14 +15,14 @@ from typing import Any
 from framejit import _C
 from framejit.core.errors import Raised
 from framejit.core.heap import MISSING, Heap
-from framejit.core.path import BINARY, CALLED, ITEM, LEN, Called, Path
+from framejit.core.path import BINARY, CALLED, ITEM, LEN, Called
 from framejit.core.services import Services
 from framejit.core.value import NONE, TRUE, Const, Number, Pack, Ref, Value
 from framejit.objects import dict_, list_, reach, set_, tuple_
 from framejit.objects.dict_ import BACKWARD, FORWARD, OrderedIterator
 from framejit.objects.exact import HEAP_TYPE, ExactModel
 from framejit.objects.fold import constant
-from framejit.objects.model import model
+from framejit.objects.model import ByType, model
 from framejit.objects.protocol import HINTED, next_or_none
 from framejit.objects.rebuild import OUT_OF_STEP, REBUILDERS, Field, Rebuild
 from framejit.reasons import R
@@ -35,16 +35,10 @@ BUILT_IN = (list, tuple, str, bytes, bytearray, range, set, frozenset, dict, deq
 OPENERS: list[Callable[[Services, Ref], None]] = []  # what reads such a one
 
 
-class IteratorModel(ExactModel):
+class IteratorModel(ByType, ExactModel):
     """All C iterators."""
 
     __slots__ = ()
-
-    def realize(self, s: Services, path: Path, real: Any) -> Value:
-        s.guard(path, "TYPE", type(real))
-        ref = Ref(type(real), path, real)
-        s.trace.remember(real, ref)
-        return ref
 
     def iter(self, s: Services, v: Value) -> Value:
         return v

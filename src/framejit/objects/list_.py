@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from framejit.core.errors import Raised
 from framejit.core.heap import Heap
-from framejit.core.path import ITEM, LEN, Path
+from framejit.core.path import ITEM, LEN
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Pack, Ref, Value, bool_const
 from framejit.objects import sequence
 from framejit.objects.exact import ExactModel
 from framejit.objects.method import method
-from framejit.objects.model import model
+from framejit.objects.model import ByType, model
 from framejit.objects.protocol import length_hint
 from framejit.objects.sameness import same_or_equal
 from framejit.objects.slice_ import index, real_slice
@@ -61,16 +60,10 @@ def new_list(s: Services, content: Iterable[Value], cls: type = list) -> Ref:
 
 
 @model(list)
-class ListModel(ExactModel):
+class ListModel(ByType, ExactModel):
     """Lists and their subclasses."""
 
     __slots__ = ()
-
-    def realize(self, s: Services, path: Path, real: Any) -> Value:
-        s.guard(path, "TYPE", type(real))
-        ref = Ref(type(real), path, real)
-        s.trace.remember(real, ref)
-        return ref
 
     def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
         return new_list(s, (), cls)

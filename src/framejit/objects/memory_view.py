@@ -5,7 +5,6 @@ A view is the object that it shows and the steps that led to it (slices, casts).
 
 from __future__ import annotations
 
-import operator
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,9 +17,8 @@ from framejit.objects.constants import CONTENTS, REPLICA
 from framejit.objects.fold import COMPARISONS
 from framejit.objects.fold import run as run_pure
 from framejit.objects.model import model
-from framejit.objects.object_ import ObjectModel
 from framejit.objects.rebuild import OUT_OF_STEP, REBUILDERS, STEP, Field
-from framejit.objects.replica import SHOWN, given, is_replica
+from framejit.objects.replica import SHOWN, OnCopies, given, is_replica
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS
 
@@ -96,7 +94,7 @@ CONTENTS[memoryview] = _view
 
 
 @model(memoryview)
-class MemoryViewModel(ObjectModel):
+class MemoryViewModel(OnCopies):
     """Views of memory; those that exist are left to CPython."""
 
     __slots__ = ()
@@ -122,17 +120,8 @@ class MemoryViewModel(ObjectModel):
         result = run(s, v, getattr, name) if name != "obj" else run(s, v, _is_alive)
         return s.heap.get(v, BASE) if name == "obj" else result  # type: ignore[arg-type]
 
-    def getitem(self, s: Services, v: Value, key: Value) -> Value:
-        return run(s, v, operator.getitem, given(s, key))
-
-    def setitem(self, s: Services, v: Value, key: Value, new: Value) -> None:
-        run(s, v, operator.setitem, given(s, key), given(s, new))
-
-    def delitem(self, s: Services, v: Value, key: Value) -> None:
-        run(s, v, operator.delitem, given(s, key))
-
-    def len(self, s: Services, v: Value) -> Value | None:
-        return run(s, v, len)
+    def run(self, s: Services, v: Value, function: Callable[..., Any], *args: Any) -> Value:
+        return run(s, v, function, *args)
 
     def truth(self, s: Services, v: Value) -> bool | None:
         return None

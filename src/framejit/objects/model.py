@@ -7,7 +7,7 @@ from typing import Any
 
 from framejit.core.path import Path
 from framejit.core.services import Pending, Services
-from framejit.core.value import Value
+from framejit.core.value import Ref, Value
 from framejit.reasons import R
 
 
@@ -89,6 +89,23 @@ class Model:
 
     def call(self, s: Services, v: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | Pending:
         return s.unsupported(R.OPAQUE_CALL, v)
+
+
+def by_type(s: Services, path: Path, real: Any) -> Ref:
+    """What stands for a real object of which only the type is relied on."""
+    s.guard(path, "TYPE", type(real))
+    ref = Ref(type(real), path, real)
+    s.trace.remember(real, ref)
+    return ref
+
+
+class ByType(Model):
+    """A type whose real objects are known by their type until they are asked for more."""
+
+    __slots__ = ()
+
+    def realize(self, s: Services, path: Path, real: Any) -> Value:
+        return by_type(s, path, real)
 
 
 MODELS: dict[type, Model] = {}

@@ -20,7 +20,7 @@ from framejit.objects.dict_ import delete, lookup, realize_dict, store
 from framejit.objects.exact import defines, type_name
 from framejit.objects.later import default_repr
 from framejit.objects.lineage import is_descendant, may_change, note_getset, order
-from framejit.objects.model import Model, model, model_of
+from framejit.objects.model import Model, by_type, model, model_of
 from framejit.reasons import R
 
 HEAP_TYPE, IMMUTABLE_TYPE = 1 << 9, 1 << 8
@@ -726,10 +726,7 @@ class ObjectModel(Model):
         if enum.Enum in cls.__mro__ or (immutable and not s.is_another(path, real, cls)):  # type: ignore[attr-defined]
             s.guard(path, "IS", real)  # singletons and other objects of C types that are nothing but themselves
             return Const(real, path)
-        s.guard(path, "TYPE", cls)
-        ref = Ref(cls, path, real)
-        s.trace.remember(real, ref)
-        return ref
+        return by_type(s, path, real)
 
     def compare(self, s: Services, symbol: str, v: Value, other: Value) -> Value | None:
         self._not_in_c(s, v, COMPARE_NAMES[symbol], object.__dict__[COMPARE_NAMES[symbol]])

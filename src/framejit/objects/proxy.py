@@ -8,12 +8,11 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from framejit.core.path import Path
 from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, Const, Node, Ref, Value
 from framejit.objects import deaths
 from framejit.objects.exact import type_name
-from framejit.objects.model import Model, model
+from framejit.objects.model import ByType, model
 from framejit.objects.object_ import MISSING, getattr_tail
 from framejit.objects.reach import REFERENT
 from framejit.objects.weak import CALLBACK, Corpse, enter, is_basic, referent
@@ -48,16 +47,10 @@ def stands_for(s: Services, value: Value) -> Value:
 
 
 @model(*KINDS)
-class ProxyModel(Model):
+class ProxyModel(ByType):
     """Proxies made in the capture; those that exist do not tell what they stand for."""
 
     __slots__ = ()
-
-    def realize(self, s: Services, path: Path, real: Any) -> Value:
-        s.guard(path, "TYPE", type(real))
-        ref = Ref(type(real), path, real)
-        s.trace.remember(real, ref)
-        return ref
 
     def forward(self, s: Services, v: Value, name: str) -> Value | Pending:
         """Any attribute."""

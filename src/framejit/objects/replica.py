@@ -235,6 +235,28 @@ def run(s: Services, v: Value, function: Callable[..., Any], *args: Any, **kwarg
     return v if result is state else s.wrap(result)
 
 
+class OnCopies(ObjectModel):
+    """Sequences whose operations are done to a copy."""
+
+    __slots__ = ()
+
+    def run(self, s: Services, v: Value, function: Callable[..., Any], *args: Any) -> Value:
+        """Do something to a copy."""
+        raise NotImplementedError
+
+    def getitem(self, s: Services, v: Value, key: Value) -> Value:
+        return self.run(s, v, operator.getitem, given(s, key))
+
+    def setitem(self, s: Services, v: Value, key: Value, new: Value) -> None:
+        self.run(s, v, operator.setitem, given(s, key), given(s, new))
+
+    def delitem(self, s: Services, v: Value, key: Value) -> None:
+        self.run(s, v, operator.delitem, given(s, key))
+
+    def len(self, s: Services, v: Value) -> Value | None:
+        return self.run(s, v, len)
+
+
 class Replica(ObjectModel):
     """Objects with a private copy; real ones are left to CPython."""
 
@@ -281,22 +303,13 @@ class BufferModel(Replica):
 
 
 @model(bytearray, array.array)
-class SequenceModel(Replica):
+class SequenceModel(OnCopies, Replica):
     """Sequences of numbers that change."""
 
     __slots__ = ()
 
-    def getitem(self, s: Services, v: Value, key: Value) -> Value:
-        return run(s, v, operator.getitem, given(s, key))
-
-    def setitem(self, s: Services, v: Value, key: Value, new: Value) -> None:
-        run(s, v, operator.setitem, given(s, key), given(s, new))
-
-    def delitem(self, s: Services, v: Value, key: Value) -> None:
-        run(s, v, operator.delitem, given(s, key))
-
-    def len(self, s: Services, v: Value) -> Value | None:
-        return run(s, v, len)
+    def run(self, s: Services, v: Value, function: Callable[..., Any], *args: Any) -> Value:
+        return run(s, v, function, *args)
 
     def contains(self, s: Services, v: Value, item: Value) -> Value | None:
         return run(s, v, operator.contains, given(s, item))

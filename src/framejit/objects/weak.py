@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
-from framejit.core.path import CALLED, Called, Path
+from framejit.core.path import CALLED, Called
 from framejit.core.path import REFERENT as TARGET
 from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, TRUE, Const, Node, Pack, Ref, Value, bool_const
@@ -20,7 +20,7 @@ from framejit.objects import deaths, reach
 from framejit.objects.deaths import CALLBACK, DEAD
 from framejit.objects.dict_ import UserKey, delete, hash_key, key_in, lookup
 from framejit.objects.exact import type_name
-from framejit.objects.model import Model, model
+from framejit.objects.model import ByType, model
 from framejit.objects.object_ import MISSING
 from framejit.objects.reach import REFERENT
 from framejit.objects.rebuild import REBUILDERS
@@ -65,16 +65,10 @@ REBUILDERS[Reference] = lambda get: (make_reference, [get("referent"), get("call
 
 
 @model(Reference)
-class WeakReferenceModel(Model):
+class WeakReferenceModel(ByType):
     """A reference that exists is asked again by each call for what it refers to."""
 
     __slots__ = ()
-
-    def realize(self, s: Services, path: Path, real: Any) -> Value:
-        s.guard(path, "TYPE", type(real))
-        ref = Ref(type(real), path, real)
-        s.trace.remember(real, ref)
-        return ref
 
     def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
         own = s.type_lookup(cls, "__init__") is not Reference.__init__

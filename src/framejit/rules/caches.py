@@ -18,7 +18,7 @@ from framejit.lib import functools_ as lib
 from framejit.objects.callables import ConstantCallable
 from framejit.objects.dict_ import hash_key, new_dict
 from framejit.objects.method import method
-from framejit.objects.model import model
+from framejit.objects.model import by_type, model
 from framejit.objects.object_ import path_of
 from framejit.objects.rebuild import MADE_BY, WRITERS
 from framejit.objects.type_ import call_class, new_instance
@@ -41,10 +41,7 @@ class CachedModel(ConstantCallable):
         function = real.__dict__.get("__wrapped__")
         if type(function) is not types.FunctionType or not s.is_another(path, real, function.__code__):  # type: ignore[attr-defined]
             return super().realize(s, path, real)
-        s.guard(path, "TYPE", type(real))
-        ref = Ref(type(real), path, real)
-        s.trace.remember(real, ref)
-        return ref
+        return by_type(s, path, real)
 
     def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
         if len(args) != 4 or kwargs:

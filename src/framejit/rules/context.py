@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from framejit.core.heap import MISSING
-from framejit.core.path import ATTR, CALLED, MEMBER, Called, Path
+from framejit.core.path import ATTR, CALLED, MEMBER, Called
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Number, Pack, Ref, Value, bool_const
 from framejit.lib import contexts as lib
@@ -16,7 +16,7 @@ from framejit.objects.exact import ExactModel
 from framejit.objects.iterator import iterator
 from framejit.objects.later import ARGUMENTS, FUNCTION
 from framejit.objects.method import method
-from framejit.objects.model import model
+from framejit.objects.model import ByType, model
 from framejit.objects.object_ import ObjectModel
 from framejit.objects.rebuild import REBUILDERS, WRITERS, Field
 from framejit.objects.sameness import same_or_equal
@@ -155,16 +155,10 @@ def _old(s: Services, token: Ref) -> Any:
 
 
 @model(Token)
-class TokenModel(ObjectModel):
+class TokenModel(ByType, ObjectModel):
     """Tokens tell their variable and its value before."""
 
     __slots__ = ()
-
-    def realize(self, s: Services, path: Path, real: Any) -> Value:
-        s.guard(path, "TYPE", Token)
-        ref = Ref(Token, path, real)
-        s.trace.remember(real, ref)
-        return ref
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         if not isinstance(v, Ref) or name not in ("var", "old_value"):
@@ -187,16 +181,10 @@ class TokenModel(ObjectModel):
 
 
 @model(Context)
-class ContextModel(ExactModel):
+class ContextModel(ByType, ExactModel):
     """Contexts are mappings from variables to values."""
 
     __slots__ = ()
-
-    def realize(self, s: Services, path: Path, real: Any) -> Value:
-        s.guard(path, "TYPE", Context)
-        ref = Ref(Context, path, real)
-        s.trace.remember(real, ref)
-        return ref
 
     def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
         if args or kwargs:

@@ -19,7 +19,7 @@ from framejit.core.value import NONE, Const, Lazy, Number, Pack, Ref, Value
 from framejit.lib import random_ as lib
 from framejit.objects.dict_ import lookup
 from framejit.objects.fold import run, unwrap
-from framejit.objects.model import Model, model
+from framejit.objects.model import ByType, model
 from framejit.objects.rebuild import WRITERS
 from framejit.objects.type_ import new_instance
 from framejit.reasons import R
@@ -83,16 +83,10 @@ WRITERS[STATE] = _writer
 
 
 @model(BASE)
-class GeneratorModel(Model):
+class GeneratorModel(ByType):
     """random.Random and its subclasses: an instance dict, and the state of the C part."""
 
     __slots__ = ()
-
-    def realize(self, s: Services, path: Path, real: Any) -> Value:
-        s.guard(path, "TYPE", type(real))
-        ref = Ref(type(real), path, real)
-        s.trace.remember(real, ref)
-        return ref
 
     def new(self, s: Services, cls: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
         return new_instance(s, cls)

@@ -51,7 +51,7 @@ def deep(s: Services, self: Value, memo: Value) -> Value:
     earlier: tuple[Node, ...] = s.trace.cache.get(place, ())
     _apart(s, node, earlier)
     s.trace.trail.put(s.trace.cache, place, (*earlier, node))
-    made = s.operator("call_method", "clone", [node])
+    made = s.operator("call_method", "copy_", [s.operator("call_function", torch.empty_like, [node]), node])  # its version is 1
     s.setitem(memo, key, made)
     return made
 
