@@ -90,6 +90,10 @@ const int32_t *op_BUILD_GENERATOR(Run &m, const int32_t *a) {
     return give(m, a[1], fj_build_generator(m.reg(a[2]), a[3], slots.data(), a[4]), a + 5 + a[4]);
 }
 
+const int32_t *op_BUILD_TRACEBACK(Run &m, const int32_t *a) {
+    return give(m, a[1], fj_build_traceback(m.frame, m.reg(a[2]), a[3]), a + 4);
+}
+
 // As object.__new__ and its kin check it: the first base whose __new__ is not written in Python.
 static PyObject *bare_instance(PyObject *value) {
     static newfunc python_new;

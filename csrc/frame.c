@@ -135,6 +135,18 @@ static void add_traceback(FJContext *c, int unit) {
     Py_XDECREF(frame);
 }
 
+PyObject *fj_build_traceback(const FJFrame *frame, PyObject *next, int pc) {
+    FJContext *c = (FJContext *)frame->context;
+    if (!c) return PyErr_Format(PyExc_SystemError, "framejit: no frame for a traceback");
+    FJPyFrame *previous = fj_link(c, pc);
+    PyFrameObject *object = PyThreadState_GetFrame(c->ts);
+    fj_unlink(c, previous);
+    if (!object) return PyErr_NoMemory();
+    PyObject *made = PyObject_CallFunction((PyObject *)&PyTraceBack_Type, "OOii", next, object, pc, PyCode_Addr2Line(c->code, pc));
+    Py_DECREF(object);
+    return made;
+}
+
 /* A RERAISE that no handler covers: it leaves the frame without adding to the traceback. */
 static int naked_reraise(PyCodeObject *code, int *takes_lasti) {
     PyObject *bytes = PyCode_GetCode(code);

@@ -166,25 +166,23 @@ def generator_operation(x, numbers):
     return x + 1
 
 
+def raises(shape):
+    raise ValueError("kept", shape)
+
+
 @example("UNCAUGHT_EXCEPTION")
 def uncaught_exception(x):
     try:
-        raise ValueError("kept", x.shape)
+        raises(x.shape)
     except ValueError as error:
         kept = error
     return x + 1, kept
 
 
-WORN = ValueError("made long ago")
-
-
-@example("EXCEPTION_OPERATION")
-def exception_operation(x):
-    try:
-        raise WORN
-    except ValueError:
-        x = x + 1
-    return x
+@example("EXCEPTION_OPERATION", lambda: (torch.ones(2), ValueError("made long ago")))
+def exception_operation(x, error):
+    error.__init__("made again")
+    return x + 1, error
 
 
 @example("TENSOR_ATTRIBUTE_STORE")

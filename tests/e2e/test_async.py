@@ -157,7 +157,7 @@ async def ignores():
         await Step()
 
 
-@check(graphs=1, breaks=2)
+@check(graphs=1, breaks=1)
 def test_a_coroutine_that_ignores_its_end(x):
     running = ignores()
     running.send(None)
@@ -167,7 +167,7 @@ def test_a_coroutine_that_ignores_its_end(x):
         return x + 1, str(error)
 
 
-@check(graphs=1, breaks=3)
+@check(graphs=1, breaks=2)
 def test_a_coroutine_that_is_sent_something_too_early(x):
     try:
         waits(Step()).send(2)

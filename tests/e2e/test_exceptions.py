@@ -218,7 +218,7 @@ def test_views_of_leaves_refuse_to_be_changed(y):
         return z + 1, error.args
 
 
-@check(lambda: (torch.ones(2), ValueError(3)), graphs=1, breaks=1)
+@check(lambda: (torch.ones(2), ValueError(3)), graphs=1, breaks=0)
 def test_raising_an_exception_that_exists_extends_its_traceback(x, error):
     y = x + 1
     try:

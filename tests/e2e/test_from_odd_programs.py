@@ -18,7 +18,7 @@ class Lasting:
         LOG.append("died")
 
 
-@check(breaks=4, graphs=1)
+@check(breaks=2, graphs=1)
 def test_what_an_exception_holds_dies_with_it_behind_a_break(x):
     LOG.clear()
     try:
@@ -29,7 +29,7 @@ def test_what_an_exception_holds_dies_with_it_behind_a_break(x):
     return x + 1, list(LOG)
 
 
-@check(breaks=5, graphs=1)
+@check(breaks=3, graphs=1)
 def test_attributes_of_an_exception_die_with_it(x):
     LOG.clear()
     try:

@@ -290,7 +290,8 @@ class Interpreter:
                 if deaths.may_leave_cycles(self):
                     deaths.note_cycles(self)
                 slots = () if self.callers else tuple(frame.slots)
-                return Exit(ExitKind.RETURN, value=self.returned, leaves=self.callers, slots=slots, handled=self.state["handled"])
+                handled = self.state["handled"]
+                return Exit(ExitKind.RETURN, value=self.returned, instr=frame.instr, leaves=self.callers, slots=slots, handled=handled)
 
     def _cut(self) -> None:
         if ("break", self.steps) in self.decisions:
@@ -332,6 +333,10 @@ class Interpreter:
     def place_in_root(self) -> int | None:
         """The pc of the present instruction in the frame that the region begins in; None where that has returned."""
         return self.frames[self.callers].instr.own_pc if len(self.waiting) == self.callers else None
+
+    def place_in_start(self) -> int | None:
+        """The pc of the present instruction where it is one of the frame that the region begins in, and no frame waits for that."""
+        return self.frames[0].instr.own_pc if len(self.frames) == 1 and not self.callers else None
 
     def is_caught(self) -> bool:
         """Whether a handler of the region would see what the present instruction raises."""

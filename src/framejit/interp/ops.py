@@ -144,7 +144,9 @@ def after_drop(interp: Interpreter, old: Value) -> None:
         return
     if path.kind in FRAME_SLOTS:
         interp.note_quiet(path, old)
-    if reach.ends(interp, old):
+    if reach.is_held_elsewhere(interp, path):
+        pass
+    elif reach.ends(interp, old):
         if not reach.in_frames(interp, old):
             interp.keep_done()
             raise Cut(R.OPAQUE_OPERATION, old, "its finalizer may run here")

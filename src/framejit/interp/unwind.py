@@ -27,9 +27,7 @@ def unwind(interp: Interpreter, exception: Value, base: int) -> None:
     if not base and not any(_handler(frame) for frame in frames):
         interp.look_up_at_once()
         raise Uncaught(R.UNCAUGHT_EXCEPTION, exception)
-    if getattr(exception, "path", None) is not None and not _stays_as_it_is(frames[-1]):
-        raise Unsupported(R.EXCEPTION_OPERATION, exception, "raising an exception that exists already: its traceback grows")
-    if any(reach.ends(interp, value) for value in _dropped(interp, base)):
+    if any(reach.ends(interp, value) for value in _dropped(interp, base) if interp.forced.get(value, value) is not exception):  # type: ignore
         raise Unsupported(R.UNCAUGHT_EXCEPTION, exception)
     while len(frames) > base:
         frame = frames[-1]
@@ -79,12 +77,6 @@ def _raised_at(frame: Frame) -> Value:
     """Where the frame says that it raises: an exception raised again after a clean-up is still raised at its old place."""
     ins = frame.instr
     return frame.stack[-1 - ins.arg] if ins.op == "RERAISE" and ins.arg else Const(ins.own_pc // 2)
-
-
-def _stays_as_it_is(frame: Frame) -> bool:
-    """Whether raising here leaves the traceback and context of the exception alone: it is raised again, and handled in this frame."""
-    ins = frame.instr
-    return (ins.op == "RERAISE" or (ins.op == "RAISE_VARARGS" and not ins.value)) and _handler(frame) is not None
 
 
 def _handler(frame: Frame):

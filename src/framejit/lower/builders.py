@@ -192,13 +192,25 @@ def _fill_exception(m: Materializer, ref: Ref, register: int) -> None:
     if not isinstance(suppress, Const) or suppress.obj is (fields[exception.CAUSE] is NONE):
         m.add("STORE_ATTR", register, m.packer.const("__suppress_context__"), m.value(fields[exception.SUPPRESS]))
     for field, value in list(fields.items()):
+        if field in exception.PRIVATE:
+            continue
         if field == DICT_FIELD or isinstance(field, types.MemberDescriptorType):
             m.store(ref, register, field, value)
-        elif field not in exception.PRIVATE and type(field) is tuple and (value is not NONE or exception.MADE in fields):
+        elif type(field) is tuple and (value is not NONE or exception.MADE in fields):
             m.add("STORE_ATTR", register, m.packer.const(field[0]), m.value(value))
 
 
-UNMADE.update({types.TracebackType: exception.STEP, types.FrameType: frame_.STEP})
+@builder(types.TracebackType)
+def _traceback(m: Materializer, ref: Ref) -> int:
+    """Entries of the frame that the region begins in; of another, which has no object, CPython makes one."""
+    place, behind = m.heap.get(ref, exception.PLACE), m.heap.get(ref, exception.NEXT)
+    if place is None:
+        raise Retrace(("break", m.heap.get(ref, exception.STEP)))
+    m.shows_frame = True
+    return m.new("BUILD_TRACEBACK", m.value(behind), place)
+
+
+UNMADE[types.FrameType] = frame_.STEP
 
 
 @builder(*UNMADE)

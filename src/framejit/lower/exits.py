@@ -140,11 +140,15 @@ class Exits:
             self.add("LEAVE", outer)
             self.code.append(outer)
         if leave.kind is ExitKind.RETURN:
+            if self.m.shows_frame and not self.frames and leave.slots:
+                self.frames = [self._final(leave.slots)]
             for entries in self.frames:  # a traceback may have seen a frame that has run before: it keeps the final locals
                 self.add("SLOTS", tuple(self._settle(entry) for entry in entries))
             if self.handled != KEEP:
                 self.add("SET_HANDLED", self.handled)
-            if self.root.co_flags & GENERATOR_FLAGS and not leave.leaves:
+            if self.m.shows_frame:
+                self.add("RETURN_AT", self.returned, leave.instr.pc)
+            elif self.root.co_flags & GENERATOR_FLAGS and not leave.leaves:
                 self.add("RETURN_AT", self.returned, _return_pc(self.root))
             else:
                 self.add("RETURN", self.returned)
@@ -164,7 +168,7 @@ class Exits:
         """Dead values are restored when their register is filled anyway."""
         if isinstance(entry, int):
             return entry
-        known = self.m.known(entry)
+        known = self.m.value(entry) if self.m.shows_frame else self.m.known(entry)
         return EMPTY if known is None else known
 
     def _last(self, leave: Exit, state: FrameState) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import types
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from framejit.core.errors import Raised
 from framejit.core.heap import MISSING, Heap
+from framejit.core.lifetime import is_quiet
+from framejit.core.path import CALLED, Called
 from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Null, Pack, Ref, Value, bool_const
 from framejit.objects import later
@@ -17,13 +20,16 @@ from framejit.objects.fold import is_foldable
 from framejit.objects.lineage import is_descendant
 from framejit.objects.model import ByType, model
 from framejit.objects.object_ import DICT_FIELD, dict_of, set_dict, type_lookup
+from framejit.objects.rebuild import WRITERS
 from framejit.objects.type_ import is_subclass
 from framejit.reasons import R
 
-ARGS, CAUSE, CONTEXT, SUPPRESS = ("args",), ("cause",), ("context",), ("suppress",)
+ARGS, CAUSE, CONTEXT = ("args",), ("cause",), ("context",)
+SUPPRESS: Any = vars(BaseException)["__suppress_context__"]
 TRACEBACK = ("traceback",)
 OF, STEP = ("of exception",), ("step",)  # of a traceback: its exception, the step at which that was raised first
 NEXT, LOCALS = ("next",), ("locals",)  # of a traceback: the inner one; the locals of its frame once that has ended
+PLACE = ("place",)  # of a traceback: the pc, where its frame is the one that the region begins in
 MADE, COMPUTED = ("made",), ("computed",)  # of exceptions made by a C constructor: its arguments, what it computed
 MESSAGE, EXCEPTIONS = ("message",), ("exceptions",)  # of groups: what their attributes hold, whatever becomes of `args`
 PRIVATE = (ARGS, CAUSE, CONTEXT, SUPPRESS, TRACEBACK, MADE, COMPUTED, MESSAGE, EXCEPTIONS)
@@ -81,10 +87,12 @@ class ExceptionModel(ByType):
         return True
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
-        if not isinstance(v, Ref) or v.path is not None:
+        if not isinstance(v, Ref):
             return None
         if name in FIELDS:
-            return s.heap.get(v, FIELDS[name])
+            return field(s, v, name)
+        if v.path is not None:
+            return None
         if type(found) not in (types.MemberDescriptorType, types.GetSetDescriptorType):
             return None
         stored = s.heap.get(v, (name,))
@@ -105,11 +113,13 @@ class ExceptionModel(ByType):
         return text(s, v, function)  # type: ignore[arg-type]
 
     def set_attribute(self, s: Services, v: Value, name: str, found: Any, new: Value | None) -> bool:
-        if not isinstance(v, Ref) or v.path is not None:
+        if not isinstance(v, Ref):
             return False
         if name in FIELDS:
             _set_field(s, v, name, new)
             return True
+        if v.path is not None:
+            return False
         if type(found) not in (types.MemberDescriptorType, types.GetSetDescriptorType):
             return False
         if name == "__dict__":
@@ -130,25 +140,72 @@ class ExceptionModel(ByType):
 FIELDS = {"args": ARGS, "__cause__": CAUSE, "__context__": CONTEXT, "__suppress_context__": SUPPRESS, "__traceback__": TRACEBACK}
 
 
+def _written_by(setter: Any) -> Any:
+    return lambda value: (setter, [value])
+
+
+for _name in ("args", "__context__", "__traceback__"):
+    WRITERS[FIELDS[_name]] = _written_by(vars(BaseException)[_name].__set__)
+
+
+def set_cause(error: BaseException, cause: BaseException | None) -> None:
+    """Write the cause alone, which hides the context otherwise."""
+    hides = SUPPRESS.__get__(error)
+    vars(BaseException)["__cause__"].__set__(error, cause)
+    SUPPRESS.__set__(error, hides)
+
+
+WRITERS[CAUSE] = lambda value: (set_cause, [value])
+
+
+def field(s: Services, v: Ref, name: str) -> Value:
+    """What an exception holds under the name of an attribute that all have, whatever its class makes of that."""
+    found: Value | None = s.heap.get(v, FIELDS[name])
+    if found is not None:
+        return found
+    assert v.path is not None
+    getter = vars(BaseException)[name]
+    path = v.path.to(CALLED, Called(getter.__get__, (), f"{v.path}.{name}"))
+    value = s.input(path, getter.__get__(v.real))
+    found = s.heap.load(v, FIELDS[name], s.force(value) if getter.__get__(v.real) is None else value)
+    return found
+
+
+def is_quiet_traceback(error: BaseException) -> bool:
+    """Whether no Python code runs when the traceback of an exception, with the locals of its frames, goes."""
+    entry = vars(BaseException)["__traceback__"].__get__(error)
+    while entry is not None:
+        if not all(map(is_quiet, gc.get_referents(entry.tb_frame))):
+            return False
+        entry = entry.tb_next
+    return True
+
+
 def _set_field(s: Services, v: Ref, name: str, new: Value | None) -> None:
     """Write an attribute that all exceptions have, with the errors of its C setter; None deletes it."""
     if new is None:
         s.raise_error(TypeError, "can't delete numeric/char attribute" if name.startswith("__supp") else f"{name} may not be deleted")
     assert new is not None
+    field(s, v, name)
     if name == "args":
         s.heap.set(v, ARGS, Pack(tuple, tuple(s.listed(new))))
         return
     new = s.force(new)
     if name in LINKS:
-        field, what = LINKS[name]
+        link, what = LINKS[name]
         if new.cls is not type(None) and not issubclass(new.cls, BaseException):
             s.raise_error(TypeError, f"{what} must be None or derive from BaseException")
-        s.heap.set(v, field, NONE if new.cls is type(None) else new)
+        s.heap.set(v, link, NONE if new.cls is type(None) else new)
         if name == "__cause__":
+            field(s, v, "__suppress_context__")
             s.heap.set(v, SUPPRESS, TRUE)
     elif name == "__traceback__":
         if new.cls not in (type(None), types.TracebackType):
             s.raise_error(TypeError, "__traceback__ must be a traceback or None")
+        if v.path is not None:
+            if not is_quiet_traceback(v.real):
+                s.unsupported(R.EXCEPTION_OPERATION, v, "a finalizer may run when its traceback goes")
+            s.guard(v.path, "PY", is_quiet_traceback)
         s.heap.set(v, TRACEBACK, NONE if new.cls is type(None) else new)
     else:
         if new.cls is not bool:
@@ -278,15 +335,15 @@ def traceback_of(s: Services, raised: Value) -> Value:
 
 def grow(s: Services, raised: Value) -> None:
     """The traceback gets another entry, where the exception is raised or leaves a frame: it is another object now."""
-    if isinstance(raised, Ref) and raised.path is None:
-        step = raised_at(s.heap, raised)
-        fields = {OF: raised, STEP: s.steps if step is None else step, NEXT: s.heap.get(raised, TRACEBACK)}  # type: ignore[attr-defined]
+    if isinstance(raised, Ref):
+        before, step = field(s, raised, "__traceback__"), raised_at(s.heap, raised)
+        fields = {OF: raised, STEP: s.steps if step is None else step, NEXT: before, PLACE: s.place_in_start()}  # type: ignore[attr-defined]
         s.heap.set(raised, TRACEBACK, s.heap.new(types.TracebackType, fields))
 
 
 def note_caught(s: Services, frame: Any, raised: Value) -> None:
     """A handler of the frame catches an exception: its traceback shows the frame."""
-    trace = s.heap.get(raised, TRACEBACK) if isinstance(raised, Ref) and raised.path is None else None
+    trace = s.heap.get(raised, TRACEBACK) if isinstance(raised, Ref) else None
     if isinstance(trace, Ref) and trace.path is None:
         frame.caught.append(trace)
 
@@ -306,8 +363,7 @@ def make_raised(s: Services, value: Value, cause: Value | None) -> Value:
         reason = s.force(cause)
         if not (isinstance(reason, Const) and reason.obj is None):
             reason = instantiate(s, reason, "exception causes must derive from BaseException")
-        if raised.path is None:  # type: ignore[attr-defined]
-            s.setattr(raised, "__cause__", reason)
+        _set_field(s, raised, "__cause__", reason)  # type: ignore[arg-type]
     return note_raised(s, raised)
 
 
@@ -322,8 +378,8 @@ def raise_from(s: Services, kind: type[BaseException], message: str, cause: Valu
 
 
 def note_raised(s: Services, raised: Value, handled: Value | None = None) -> Value:
-    """Chain a virtual exception to the one being handled (that of the running frame), and remember where it was raised."""
-    if isinstance(raised, Ref) and raised.path is None:
+    """Chain an exception to the one being handled (that of the running frame), and remember where it was raised."""
+    if isinstance(raised, Ref):
         grow(s, raised)
         if handled is None:
             handled = s.state["handled"]  # type: ignore[attr-defined]
@@ -333,9 +389,10 @@ def note_raised(s: Services, raised: Value, handled: Value | None = None) -> Val
 
 
 def chain(s: Services, raised: Value, handled: Value) -> None:
-    """Make what is being handled the context of a virtual exception."""
-    if isinstance(raised, Ref) and raised.path is None and not s.is_same(handled, NONE) and not s.is_same(handled, raised):
+    """Make what is being handled the context of an exception."""
+    if isinstance(raised, Ref) and not s.is_same(handled, NONE) and not s.is_same(handled, raised):
         _break_cycle(s, raised, handled)
+        field(s, raised, "__context__")
         s.heap.set(raised, CONTEXT, handled)
 
 
@@ -343,9 +400,11 @@ def _break_cycle(s: Services, raised: Ref, handled: Value) -> None:
     """As CPython: the context chain of the handled exception must not lead back to the raised one."""
     walker = s.force(handled)
     seen = set()
-    while isinstance(walker, Ref) and walker.path is None and walker not in seen:
+    while isinstance(walker, Ref) and walker not in seen:
         seen.add(walker)
-        following = s.force(s.heap.get(walker, CONTEXT))
+        if walker.path is not None and raised.path is None and not s.heap.is_written(walker):
+            return  # nobody knew the new one when this chain was made
+        following = s.force(field(s, walker, "__context__"))
         if following is raised:
             s.heap.set(walker, CONTEXT, NONE)
             return

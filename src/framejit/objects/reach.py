@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from framejit.core.classes import BASES, LATER, META, NAMESPACE
 from framejit.core.heap import MISSING, Heap
 from framejit.core.lifetime import ending
-from framejit.core.path import FRAME_SLOTS, HANDLED, Path
+from framejit.core.path import CALLED, FRAME_SLOTS, HANDLED, Path
+from framejit.core.path import REFERENT as PATH_REFERENT
 from framejit.core.services import Services
 from framejit.core.value import Const, Lazy, Pack, Ref, Value
 from framejit.objects import generator, later
@@ -209,6 +210,17 @@ def in_frame(path: Path) -> bool:
     while path.parent is not None:
         path = path.parent
     return path.kind in FRAME_SLOTS or path.kind == HANDLED
+
+
+def is_held_elsewhere(s: Services, path: Path) -> bool:
+    """Whether what was found outside of the frames is there still: the region writes to nothing that leads to it."""
+    written = {ref.path for ref, fields in s.heap.written.items() if fields}
+    step: Path | None = path
+    while step is not None:
+        if (step in written and step is not path) or step.kind in (CALLED, PATH_REFERENT):
+            return False
+        step = step.parent
+    return not in_frame(path)
 
 
 def contents(heap: Heap, ref: Ref) -> list[Value]:

@@ -48,7 +48,7 @@ def _virtual(s: Services, value: Value, what: str) -> Ref:
 
 @handler(BaseException.with_traceback)
 def with_traceback(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    v = _virtual(s, args[0], "with_traceback")
+    v = s.force(args[0])
     s.setattr(v, "__traceback__", args[1])
     return v
 
@@ -65,7 +65,7 @@ NO_NOTES = Const(None)
 
 @handler(BaseException.add_note)
 def add_note(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    v = _virtual(s, args[0], "add_note")
+    v = s.force(args[0])
     if not issubclass(s.force(args[1]).cls, str):
         s.raise_error(TypeError, f"note must be a str, not '{type_name(s.force(args[1]).cls)}'")
     notes = s.force(s.call(Const(getattr), [v, Const("__notes__"), NO_NOTES]))
