@@ -173,7 +173,7 @@ class Effects:
 
     def _set(self, register: int, initial: Members, current: Members) -> None:
         changes = current.history(initial)
-        if changes is not None and current.stable:
+        if changes is not None and all(state.is_replayable() for state in changes):
             sets.change(self.m, register, changes, self.call)
             return
         for key, (name, _) in initial.items():

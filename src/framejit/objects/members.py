@@ -40,10 +40,11 @@ class Members(Entries):
 
     With a `base`, `function(set of the base, *args)` changes that set in place. Of a set that exists `real` is the set, at `path`;
     where there is neither, nobody knows how the set is made.
-    `stable` says whether all hash keys ever involved have the hash of the objects they stand for.
+    `stable` says whether all hash keys ever involved have the hash of the objects they stand for, `ordered` whether the members
+    stand in the order in which the real set is iterated in any case.
     """
 
-    __slots__ = ("base", "function", "args", "real", "path", "stable", "made")
+    __slots__ = ("base", "function", "args", "real", "path", "stable", "ordered", "made")
 
     def __init__(
         self,
@@ -62,6 +63,7 @@ class Members(Entries):
         self.stable: bool = function is not None and all(map(is_stable, names)) and all(operand.stable for operand in operands)
         if real is not None:
             self.stable = all(map(is_stable, entries))
+        self.ordered: bool = real is not None or (base is not None and base.ordered and function in (set.discard, set.clear))
 
     def history(self, start: Members | None = None) -> list[Members] | None:
         """From the set as it was made, or from `start` on: this and all earlier states; None where `start` is none of them."""
@@ -71,6 +73,10 @@ class Members(Entries):
             found.append(state)
             state = state.base
         return found[::-1] if state is start else None
+
+    def is_replayable(self) -> bool:
+        """Whether what led here can be done to the real set: its operands are no sets, or their order does not matter."""
+        return self.stable or all(isinstance(arg, Items) for arg in self.args)
 
     def twin(self) -> Any:
         """A real set of the hash keys with the same history, not to be changed; None where it cannot be had."""

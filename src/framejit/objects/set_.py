@@ -8,14 +8,14 @@ from types import FunctionType
 from typing import Any
 
 from framejit.core.heap import Heap
-from framejit.core.path import Path
+from framejit.core.path import CALLED, ITEM, Called, Path
 from framejit.core.services import Services
-from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value, bool_const
-from framejit.objects.dict_ import hash_key, trusted
+from framejit.core.value import NONE, TRUE, Const, Node, Pack, Ref, Value, bool_const
+from framejit.objects.dict_ import hash_key, trusted, user_keys
 from framejit.objects.exact import ExactModel
 from framejit.objects.members import FROZEN, Entries, Items, Members, each, frozen, layout, listed, twin_of
 from framejit.objects.method import method
-from framejit.objects.model import model
+from framejit.objects.model import model, model_of
 from framejit.objects.object_ import guard_bare
 from framejit.objects.protocol import next_or_none
 from framejit.objects.rebuild import STEP
@@ -35,7 +35,9 @@ def members(s: Services, v: Value) -> Members:
     v = s.force(v)
     if isinstance(v, Ref):
         found = s.heap.get(v, ITEMS)
-        return s.heap.load(v, ITEMS, Members({}, set)) if found is None else found
+        if found is None:
+            found = s.heap.load(v, ITEMS, Members({}, set) if v.path is None else _loaded(s, v.path, v.real))
+        return found
     if isinstance(v, Pack):
         known = s.trace.cache.get((FROZEN, v))
         if known is not None:
@@ -91,7 +93,7 @@ class SetModel(ExactModel):
         kind = type(real)
         functions = any(type(item) is FunctionType for item in each(real))
         if not all(map(trusted, each(real))) or (functions and s.is_another(path, real, FunctionType)):  # type: ignore[attr-defined]
-            s.unsupported(R.UNKNOWN_TYPE, real, "a set of objects")
+            return self._of_objects(s, path, real)
         if kind is frozenset:
             s.guard(path, "EQ", real)
             if len(real) > 1:
@@ -108,6 +110,19 @@ class SetModel(ExactModel):
         s.heap.load(ref, ITEMS, entries)
         return ref
 
+    def _of_objects(self, s: Services, path: Path, real: Any) -> Value:
+        """One with members that are told from each other by identity: they are loaded in the order in which the real one has them."""
+        kind = type(real)
+        s.guard(path, "TYPE", kind)
+        if issubclass(kind, frozenset):
+            guard_bare(s, path, real)
+            return frozen(s, kind, _loaded(s, path, real), path)
+        ref = Ref(kind, path, real)
+        s.trace.remember(real, ref)
+        if not all(type(item).__hash__ is object.__hash__ for item in each(real)):
+            members(s, ref)
+        return ref
+
     def _frozen(self, s: Services, path: Path, real: Any) -> Value:
         entries: Entries = {item: (Const(item), TRUE) for item in each(real)}
         return frozen(s, type(real), Members(entries, None, real=real, path=path), path)
@@ -122,9 +137,17 @@ class SetModel(ExactModel):
         return make_set(s, cls, args[0] if args else None)
 
     def len(self, s: Services, v: Value) -> Value | None:
+        if _is_unread(s, v):
+            s.guard(v.path, "LEN", set.__len__(v.real))  # type: ignore[attr-defined]
+            return Const(set.__len__(v.real))  # type: ignore[attr-defined]
         return Const(len(members(s, v)))
 
     def contains(self, s: Services, v: Value, item: Value) -> Value | None:
+        item = s.force(item)
+        if _is_unread(s, v) and isinstance(item, (Ref, Node)) and item.path is not None and model_of(item.cls).hash_key(s, item) is item:
+            found = set.__contains__(v.real, item.real)  # type: ignore[attr-defined]
+            s.guard(None, "PY_OF", (_holds if found else _lacks, (v.path, item.path)))  # type: ignore[attr-defined]
+            return bool_const(found)
         entries = members(s, v)
         return bool_const(key_of(s, entries, item) in entries)
 
@@ -163,6 +186,38 @@ class SetModel(ExactModel):
         return frozenset(members(s, v))
 
 
+def _is_unread(s: Services, v: Value) -> bool:
+    """Whether it is a real set of objects that nobody has gone through yet."""
+    return isinstance(v, Ref) and v.path is not None and s.heap.get(v, ITEMS) is None
+
+
+def _loaded(s: Services, path: Path, real: Any) -> Members:
+    """The members of a real set, each at its place in the order of that."""
+    entries: Entries = {}
+    where = path.to(CALLED, Called(members_of, (), f"members({path})"))
+    s.guard(where, "LEN", len(members_of(real)))
+    for place, item in enumerate(each(real)):
+        value = s.force(s.input(where.to(ITEM, place), item))
+        name = hash_key(s, value, entries)
+        if any(True for _ in user_keys(name)):
+            s.unsupported(R.UNKNOWN_TYPE, real, "a set of objects that user code compares")
+        entries[name] = (value, TRUE)
+    return Members(entries, None, real=real, path=path)
+
+
+def _holds(real: Any, item: Any) -> bool:
+    return set.__contains__(real, item)
+
+
+def _lacks(real: Any, item: Any) -> bool:
+    return not set.__contains__(real, item)
+
+
+def members_of(real: Any) -> tuple[Any, ...]:
+    """The members of a real set in its order."""
+    return tuple(each(real))
+
+
 class _SameLayout:
     """Predicate: the set is as large and is iterated in the same order, with equal members of the same types."""
 
@@ -190,6 +245,8 @@ def real_order(s: Services, v: Value, entries: Members) -> tuple[Value, ...]:
     if len(entries) < 2:
         return tuple([value for value, _ in entries.values()])
     twin = twin_of(s, entries)
+    if twin is None and entries.ordered:
+        return tuple([value for value, _ in entries.values()])
     if twin is None:
         return s.unsupported(R.UNKNOWN_ITERATOR, v, "the order of a set of objects")
     return tuple([entries[name][0] for name in each(twin)])
