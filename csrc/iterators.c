@@ -94,6 +94,27 @@ PyTypeObject *fj_named_type(const char *module, const char *name, Py_ssize_t siz
     return NULL;
 }
 
+/* ---- What the iterators of a tee have in common: up to CELLS items that were read, a link to more ------------------- */
+enum { CELLS = 57 };
+typedef struct {
+    PyObject_HEAD PyObject *source;
+    int count, running;
+    PyObject *following, *items[CELLS];
+} TeeData;
+static PyTypeObject *tee_data;
+
+static PyObject *tee_extend(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count) {
+    TeeData *data = count && Py_TYPE(args[0]) == tee_data ? (TeeData *)args[0] : NULL;
+    if (!data || data->count + count - 1 > CELLS) return PyErr_Format(PyExc_ValueError, "tee_extend(): no room for the items");
+    for (Py_ssize_t i = 1; i < count; i++) data->items[data->count++] = Py_NewRef(args[i]);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef of_tees[] = {
+    {"tee_extend", (PyCFunction)(void (*)(void))tee_extend, METH_FASTCALL, "tee_extend(data, *items): the tee has read these too."},
+    {NULL, NULL, 0, NULL},
+};
+
 int fj_iterators_init(PyObject *module) {
     const Py_ssize_t size = sizeof(Indexed);
     PyObject *backwards = (PyObject *)&PyReversed_Type;
@@ -109,5 +130,8 @@ int fj_iterators_init(PyObject *module) {
     indexed[ENUMERATE] = &PyEnum_Type;
     until = &PyCallIter_Type;
     if (!(slice = fj_named_type("itertools", "islice", sizeof(Slice)))) return -1;
+    if (!(tee_data = fj_named_type("itertools", "_tee_dataobject", sizeof(TeeData)))) return -1;
+    if (tee_data->tp_basicsize != sizeof(TeeData)) return PyErr_Format(PyExc_ImportError, "framejit: an unknown tee"), -1;
+    if (PyModule_AddFunctions(module, of_tees) < 0) return -1;
     return PyModule_AddFunctions(module, methods);
 }

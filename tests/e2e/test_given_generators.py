@@ -319,10 +319,10 @@ def test_one_by_two_names(x, its):
     return next(first), next(second), first is second, x + 1
 
 
-@check(_with(lambda: itertools.tee(counts(3))), breaks=1)
-def test_a_type_that_cannot_be_read(x, its):
+@check(_with(lambda: itertools.tee(counts(3))))
+def test_behind_a_tee(x, its):
     x = x * 2
-    return next(its[0]), x
+    return next(its[0]), x, next(its[0])
 
 
 # -- what they hold -----------------------------------------------------------------------------------------------------

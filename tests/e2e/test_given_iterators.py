@@ -86,9 +86,9 @@ KINDS: dict[str, Callable[[], Iterator[Any]]] = {
     "OrderedDict": lambda: iter(OrderedDict(a=1, b=2)),
     "items of an OrderedDict": lambda: iter(OrderedDict(a=1, b=2).items()),
     "reversed values of an OrderedDict": lambda: reversed(OrderedDict(a=1, b=2).values()),
-}
-BROKEN: dict[str, Callable[[], Iterator[Any]]] = {  # as in eager, but by breaks
     "tee": lambda: itertools.tee([1, 2, 3])[0],
+    "tee of an iterator": lambda: itertools.tee(map(abs, [1, -2, 3]))[1],
+    "tee that was copied": lambda: itertools.tee(itertools.tee("abc")[1])[1],
 }
 
 
@@ -105,9 +105,31 @@ def test_advanced_without_a_break(kind):
     compared(KINDS[kind], USES)
 
 
-@pytest.mark.parametrize("kind", BROKEN)
-def test_advanced_by_breaks(kind):
-    compared(BROKEN[kind], USES, True)
+def tees(ahead):
+    first, second, third = itertools.tee([torch.full((2,), number) for number in range(5)], 3)
+    for _ in range(ahead):
+        next(first)
+    return torch.ones(2), (first, second), third
+
+
+def share(x, pair, other):
+    first, second = pair
+    x = x + next(first, 1) * 2 + next(second)
+    late = itertools.tee(second, 2)
+    return x, next(first, None), [*late[1]], second is late[0], late[1]
+
+
+test_tees_share_what_they_read = check(lambda: tees(0), calls=3, breaks=0, graphs=1)(share)
+test_tees_that_have_read = check(lambda: tees(2), calls=3, breaks=0, graphs=1)(share)
+test_tees_of_what_has_ended = check(lambda: tees(5), calls=3, breaks=0, graphs=1)(share)
+
+
+@check(lambda: (torch.ones(2), itertools.tee(range(100))), calls=1, breaks=1)
+def test_a_tee_with_many_items(x, pair):
+    first, second = pair
+    for _ in range(60):
+        x = x + next(first)
+    return x, next(second)
 
 
 # -- what the iterator goes through changes in the region ---------------------------------------------------------------

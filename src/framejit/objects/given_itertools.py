@@ -13,6 +13,8 @@ from framejit.objects.given import Advance, Fields, Reader, arguments, function_
 from framejit.objects.iterator import field
 from framejit.objects.itertools_ import (
     Grouper,
+    Tee,
+    TeeData,
     accumulate_fields,
     cycle_fields,
     groupby_fields,
@@ -219,6 +221,31 @@ def _(reader: Reader) -> Fields:
     if reader.constant(2).obj and field(s, parent, "grouper") is None:
         s.heap.load(parent, ("grouper",), reader.ref)
     return {"parent": parent, "group": reader.value(1)}
+
+
+def set_tee(real: Any, index: int) -> None:
+    """Put an iterator of a tee in front of this one of the items that it shares with others."""
+    real.__setstate__((real.__reduce__()[2][0], index))
+
+
+@given(Tee, lambda real: real.__reduce__()[2], lambda before, now: (set_tee, [now("index")]) if moved(before, now, "index") else None)
+def _(reader: Reader) -> Fields:
+    return {"root": reader.s.force(reader.value(0)), "index": reader.constant(1)}
+
+
+def _tee_data_parts(real: Any) -> tuple[Any, ...]:
+    """Where the items come from, and those that were read."""
+    source, read, _ = real.__reduce__()[1]
+    return source, tuple(read)
+
+
+def _extend_tee(before: Field, now: Field) -> tuple[Any, list[Value]] | None:
+    return (_C.tee_extend, [*now("read").items[len(before("read").items) :]]) if moved(before, now, "read") else None
+
+
+@given(TeeData, _tee_data_parts, _extend_tee)
+def _(reader: Reader) -> Fields:
+    return {"source": reader.value(0), "read": reader.values(1)}
 
 
 # -- combinations -----------------------------------------------------------------------------------------------------

@@ -383,6 +383,10 @@ def _next_longest(s: Services, ref: Ref, source: Value, place: int) -> Value | N
 Tee: Any = type(itertools.tee(())[0])
 
 
+TeeData: Any = type(itertools.tee(())[0].__reduce__()[2][0])
+CELLS = 57  # items that it holds
+
+
 def make_tee(read: Any, source: Any) -> Any:
     """A tee iterator at the first item of what was read already."""
     return itertools.tee(itertools.chain(read, itself(source)), 1)[0]
@@ -390,6 +394,10 @@ def make_tee(read: Any, source: Any) -> Any:
 
 def copied_tee(root: Any, index: int) -> Any:
     """A tee iterator that shares the root's items and stands at `index`."""
+    if type(root) is TeeData:
+        made = itertools.tee(())[0]
+        made.__setstate__((root, index))
+        return made
     return advanced(copy.copy(root), index)
 
 
@@ -404,7 +412,7 @@ def _tee(s: Services, ref: Ref) -> Value | None:
     root, index = field(s, ref, "root"), number(s, ref, "index")
     read = field(s, root, "read").items
     if index == len(read):
-        if index > LARGEST // 10:
+        if index > LARGEST // 10 or (root.path is not None and index == CELLS):
             s.unsupported(R.UNKNOWN_ITERATOR, ref, "a long tee")
         if field(s, root, "running") is TRUE:
             s.raise_error(RuntimeError, "cannot re-enter the tee iterator")
@@ -425,7 +433,7 @@ def make_tees(s: Services, source: Value, count: int) -> list[Value]:
     """`itertools.tee(source, count)`; a tee iterator is copied instead of wrapped."""
     first: list[Value] = []
     index: Value = Const(0)
-    if isinstance(source, Ref) and source.cls is Tee and source.virtual:
+    if isinstance(source, Ref) and source.cls is Tee:
         root, index, first = field(s, source, "root"), field(s, source, "index"), [source]
     else:
         root = s.heap.new(Tee, {("read",): Pack(tuple, ()), ("source",): source})
