@@ -3,7 +3,7 @@
 #include "hook.h"
 
 static PyGenObject *generator(PyObject *object, const char *function) {
-    if (PyGen_CheckExact(object) || PyCoro_CheckExact(object)) return (PyGenObject *)object;
+    if (PyGen_CheckExact(object) || PyCoro_CheckExact(object) || PyAsyncGen_CheckExact(object)) return (PyGenObject *)object;
     PyErr_Format(PyExc_TypeError, "%s() takes no %.100s", function, Py_TYPE(object)->tp_name);
     return NULL;
 }
@@ -26,6 +26,7 @@ static PyObject *generator_parts(PyObject *Py_UNUSED(module), PyObject *object) 
     FJPyFrame *f = frame_of(g);
     PyObject *func = fj_frame_func(f);
     if (g->gi_frame_state == FRAME_EXECUTING || is_held(g) || handles(g)) Py_RETURN_NONE;
+    if (PyAsyncGen_CheckExact(object) && g->gi_running_async) Py_RETURN_NONE; /* others do not set it */
     if (!func || !PyFunction_Check(func) || PyFunction_GET_CODE(func) != (PyObject *)fj_frame_code(f)) Py_RETURN_NONE;
     int count = f->stacktop;
     PyObject *filled = PyBytes_FromStringAndSize(NULL, count), *found = filled ? PyTuple_New(2 + count) : NULL;
@@ -113,6 +114,21 @@ static PyObject *set_generator(PyObject *Py_UNUSED(module), PyObject *const *arg
     return result < 0 ? NULL : Py_NewRef(Py_None);
 }
 
+static PyObject *asyncgen_flags(PyObject *Py_UNUSED(module), PyObject *object) {
+    if (!PyAsyncGen_CheckExact(object)) return PyErr_Format(PyExc_TypeError, "asyncgen_flags() takes an asynchronous generator");
+    PyAsyncGenObject *g = (PyAsyncGenObject *)object;
+    return Py_BuildValue("iii", g->ag_hooks_inited, g->ag_closed, g->ag_origin_or_finalizer != NULL);
+}
+
+static PyObject *set_asyncgen(PyObject *Py_UNUSED(module), PyObject *args) {
+    PyAsyncGenObject *g;
+    int closed;
+    if (!PyArg_ParseTuple(args, "O!p:set_asyncgen", &PyAsyncGen_Type, &g, &closed)) return NULL;
+    g->ag_hooks_inited = 1;
+    g->ag_closed = (char)closed;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     {"generator_parts", generator_parts, METH_O,
      "generator_parts(generator) -> ((pc, which slots are filled), function, *slots) of one that waits, (None,) of one that has "
@@ -120,6 +136,9 @@ static PyMethodDef methods[] = {
     {"set_generator", (PyCFunction)(void (*)(void))set_generator, METH_FASTCALL,
      "set_generator(generator, pc, handled, *slots): one that waits goes on at pc with these slots (NULL: empty, MISSING: as "
      "it is); pc -1: it has ended."},
+    {"asyncgen_flags", asyncgen_flags, METH_O,
+     "asyncgen_flags(generator): whether it was told to an event loop, is closed, and has that loop's finalizer."},
+    {"set_asyncgen", set_asyncgen, METH_VARARGS, "set_asyncgen(generator, closed): it was asked for items, and may be closed."},
     {NULL, NULL, 0, NULL},
 };
 

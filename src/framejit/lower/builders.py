@@ -220,8 +220,7 @@ def _unmade(m: Materializer, ref: Ref) -> int:
 
 @builder(types.AsyncGeneratorType, *async_generator.AWAITABLES)
 def _async_generator(m: Materializer, ref: Ref) -> int:
-    of = ref if ref.cls is types.AsyncGeneratorType else m.heap.get(ref, async_generator.OF)
-    raise Retrace(("break", m.heap.get(of, generator.MADE)))
+    raise Retrace(("break", m.heap.get(ref, generator.MADE)))
 
 
 @builder(types.GeneratorType, types.CoroutineType)

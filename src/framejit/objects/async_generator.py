@@ -13,7 +13,7 @@ from framejit.core.path import CALLED, Called
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Pack, Ref, Value, bool_const
 from framejit.objects.exact import type_name
-from framejit.objects.generator import DONE, GeneratorModel, awaits, is_symbolic
+from framejit.objects.generator import DONE, FUNCTION, MADE, GeneratorModel, awaits, code_of, is_symbolic
 from framejit.objects.generator_methods import check_start, throw_into
 from framejit.objects.model import Model, model
 from framejit.objects.rebuild import REBUILDERS
@@ -21,8 +21,10 @@ from framejit.reasons import R
 from framejit.rules.registry import handler
 
 AsyncGenerator = types.AsyncGeneratorType
+ITERABLE_COROUTINE = 0x100  # a generator that types.coroutine has made awaitable
 OF, ARGUMENTS, STATE, DEFAULT = ("of",), ("arguments",), ("state",), ("default",)
 BUSY, CLOSED = ("busy",), ("closed",)  # of the generator: one of its awaitables is suspended; it takes no more
+HOOKED = ("hooked",)  # of a given one: event loops know of it already
 INIT, ITERATING, OVER = Const("init"), Const("iterating"), Const("over")
 
 
@@ -47,7 +49,7 @@ class Wrapped:
 
 @model(AsyncGenerator)
 class AsyncGeneratorModel(GeneratorModel):
-    """Symbolic asynchronous generators; real ones are left to CPython."""
+    """Symbolic asynchronous generators; real ones as far as their frames can be read."""
 
     __slots__ = ()
 
@@ -156,7 +158,12 @@ def awaited(s: Services, awaitable: Value) -> Value:
             s.raise_error(RuntimeError, "coroutine is being awaited already")
         return value
     if value.cls is types.GeneratorType:
-        s.unsupported(R.COROUTINE, value)
+        if not is_symbolic(s, value):
+            s.unsupported(R.COROUTINE, value)
+        if value.path is not None and s.heap.get(value, FUNCTION) is None:  # type: ignore[attr-defined, arg-type]
+            s.unsupported(R.COROUTINE, value, "a generator that has ended")
+        if code_of(s, s.heap.get(value, FUNCTION)).co_flags & ITERABLE_COROUTINE:  # type: ignore[arg-type]
+            return value
     method = s.special(value, "__await__")
     if method is None:
         s.raise_error(TypeError, f"object {type_name(value.cls)} can't be used in 'await' expression")
@@ -192,12 +199,15 @@ def _new(s: Services, cls: type, v: Value, arguments: Sequence[Value] | None) ->
         return s.unsupported(R.COROUTINE, v)
     assert isinstance(v, Ref)
     if s.heap.get(v, BUSY) is None:
-        if _has_hooks(None):
-            return s.unsupported(R.COROUTINE, v, "an event loop keeps asynchronous generators")
-        s.guard(s.trace.roots.const(_has_hooks).to(CALLED, Called(_has_hooks, (), "sys.get_asyncgen_hooks()")), "EQ", False)
+        if not s.heap.get(v, HOOKED):
+            if _has_hooks(None):
+                return s.unsupported(R.COROUTINE, v, "an event loop keeps asynchronous generators")
+            s.guard(s.trace.roots.const(_has_hooks).to(CALLED, Called(_has_hooks, (), "sys.get_asyncgen_hooks()")), "EQ", False)
         s.heap.set(v, BUSY, False)
-        s.heap.set(v, CLOSED, False)
-    return s.heap.new(cls, {OF: v, ARGUMENTS: None if arguments is None else tuple(arguments), STATE: INIT})
+        if v.path is None:
+            s.heap.set(v, CLOSED, False)
+    fields = {OF: v, ARGUMENTS: None if arguments is None else tuple(arguments), STATE: INIT, MADE: s.steps}  # type: ignore[attr-defined]
+    return s.heap.new(cls, fields)
 
 
 @handler(AsyncGenerator.__anext__)

@@ -84,7 +84,7 @@ def is_symbolic(s: Services, value: Value) -> bool:
         return False
     if s.heap.get(value, DONE) is not None:
         return True
-    return value.path is not None and value.cls is not types.AsyncGeneratorType and OPENERS[0](s, value)
+    return value.path is not None and OPENERS[0](s, value)
 
 
 def has_no_clean_up(ref: Ref, heap: Heap) -> bool:

@@ -14,10 +14,12 @@ from framejit import _C
 from framejit.bytecode.decode import decode
 from framejit.bytecode.flow import analyze
 from framejit.bytecode.instr import DecodeError
+from framejit.core.heap import Heap
 from framejit.core.path import CALLED, ITEM, Called
 from framejit.core.services import Services
-from framejit.core.value import NONE, NULL, Const, Ref, Value
+from framejit.core.value import NONE, NULL, Const, Ref, Value, bool_const
 from framejit.objects import frame_, function, generator
+from framejit.objects.async_generator import BUSY, CLOSED, HOOKED
 from framejit.objects.rebuild import ADVANCERS, Field, Spare
 
 PLACE = ("place",)
@@ -41,6 +43,14 @@ def open_(s: Services, ref: Ref) -> bool:
         return False
     assert ref.path is not None
     path = ref.path.to(CALLED, Called(_C.generator_parts, (), f"parts({ref.path})"))
+    dies_quietly = functools.partial(generator.has_no_clean_up, ref)
+    if ref.cls is types.AsyncGeneratorType:
+        hooked, closed, has_finalizer = flags = _C.asyncgen_flags(ref.real)
+        s.guard(ref.path.to(CALLED, Called(_C.asyncgen_flags, (), f"flags({ref.path})")), "EQ", flags)
+        s.heap.load(ref, HOOKED, bool(hooked))
+        s.heap.load(ref, CLOSED, bool(closed))
+        if has_finalizer:
+            dies_quietly = functools.partial(_has_ended, ref)
     if len(parts) == 1:
         s.guard(path, "TYPE", tuple)
         s.guard(path.to(ITEM, 0), "IS", None)
@@ -59,8 +69,12 @@ def open_(s: Services, ref: Ref) -> bool:
     s.watch(slots, ref)
     for name, value in ((generator.FRAME, frame), (generator.DONE, False), (generator.FUNCTION, frame.func), (PLACE, Place(frame))):
         s.heap.load(ref, name, value)
-    s.trace.trail.put(s.heap.given, id(ref.real), functools.partial(generator.has_no_clean_up, ref))
+    s.trace.trail.put(s.heap.given, id(ref.real), dies_quietly)
     return True
+
+
+def _has_ended(ref: Ref, heap: Heap) -> bool:
+    return heap.get(ref, generator.FRAME) is None
 
 
 generator.OPENERS.append(open_)
@@ -97,5 +111,20 @@ def _advance(before: Field, now: Field) -> tuple[Any, list[Value | Spare]] | Non
     return _C.set_generator, [Const(frame.instr.pc), now(generator.HANDLED) or NONE, *slots]
 
 
+def go_on(real: Any, closed: bool, *state: Any) -> None:
+    """Bring an asynchronous generator that was asked for items to where the captured one waits, if it has moved."""
+    if state:
+        _C.set_generator(real, *state)
+    _C.set_asyncgen(real, closed)
+
+
+def _advance_async(before: Field, now: Field) -> tuple[Any, list[Value | Spare]] | None:
+    if now(BUSY) is None:
+        return None
+    _, state = _advance(before, now) or (None, [])
+    return go_on, [bool_const(now(CLOSED)), *state]
+
+
+ADVANCERS[types.AsyncGeneratorType] = _advance_async
 for _kind in (types.GeneratorType, types.CoroutineType):
     ADVANCERS[_kind] = _advance

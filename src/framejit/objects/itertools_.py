@@ -395,7 +395,7 @@ def make_tee(read: Any, source: Any) -> Any:
 def copied_tee(root: Any, index: int) -> Any:
     """A tee iterator that shares the root's items and stands at `index`."""
     if type(root) is TeeData:
-        made = itertools.tee(())[0]
+        made: Any = itertools.tee(())[0]
         made.__setstate__((root, index))
         return made
     return advanced(copy.copy(root), index)
