@@ -21,6 +21,7 @@ from framejit.core.value import Const, Lazy, Node, Null, Number, Pack, Ref, Valu
 from framejit.lower.guards import Head
 from framejit.lower.pack import Instruction, Label, Packer
 from framejit.objects import dates, frame_, reach, weak
+from framejit.objects.constants import TUPLE
 from framejit.objects.dict_ import user_keys
 from framejit.objects.exact import defines
 from framejit.objects.exception import NEXT
@@ -33,7 +34,7 @@ CONTENTS, DICT_FIELD = ("contents",), ("dict",)
 HEAP_TYPE = 1 << 9
 CONTAINERS = (list, dict, set, types.CellType, deque)
 MAXLEN = ("maxlen",)  # of a deque
-PRIVATE: set[Any] = {VALUE, STATE, MAXLEN}  # fields that only the capture knows
+PRIVATE: set[Any] = {VALUE, TUPLE, STATE, MAXLEN}  # fields that only the capture knows
 Builder = Callable[["Materializer", Any], int]
 BUILDERS: dict[type, Builder] = {}
 UNMADE: dict[type, Any] = {}  # types whose objects cannot be made -> the field that holds the step at which to break instead
@@ -291,15 +292,20 @@ class Materializer:
         return self._bare(ref)
 
     def _bare(self, ref: Ref) -> int:
-        plain, owner = self.heap.get(ref, VALUE), _owner_of_new(ref.cls)
+        plain, owner = self._plain(ref), _owner_of_new(ref.cls)
         if owner.__flags__ & HEAP_TYPE:
             return self.call(owner.__new__, self.const(ref.cls))
         if plain is None:
             return self.new("NEW", self.const(ref.cls))
         if isinstance(plain, Const) and type(plain.obj) in dates.KINDS:
             return self.call(dates.remade, self.const(ref.cls), self.value(plain))
-        base = next(base for base in ref.cls.__mro__ if base in FOLDABLE)  # of a subclass of int, float, str ...
+        base = next(base for base in ref.cls.__mro__ if base in FOLDABLE or base is tuple)  # of a subclass of int, float, str ...
         return self.call(base.__new__, self.const(ref.cls), self.value(plain))
+
+    def _plain(self, ref: Ref) -> Any:
+        """What an object of a subclass of int, str, tuple ... is made of."""
+        found = self.heap.get(ref, VALUE)
+        return self.heap.get(ref, TUPLE) if found is None else found
 
     def instance(self, ref: Ref) -> int:
         """An object of a class written in Python: made bare, then filled."""
@@ -446,7 +452,7 @@ class Materializer:
             return part is self.heap.get(ref, DICT_FIELD)
         if ref.cls in BUILDERS and ref.cls in FILLERS:
             return True
-        return _is_made_bare(ref.cls) and part is not self._part(ref.cls)
+        return _is_made_bare(ref.cls) and part is not self._part(ref.cls) and part is not self._plain(ref)
 
     def parts(self, value: Value, fields: tuple[Any, ...] | None = None) -> list[Value]:
         """The virtual objects and aggregates that a value holds, in these or all of its fields."""

@@ -18,7 +18,21 @@ REPLICA = ("replica",)
 # Per type with a buffer: what stands for such an object of the capture in functions that read it and do not keep it.
 CONTENTS: dict[type, Callable[[Services, Ref], Any]] = {}
 AGGREGATES = (tuple, frozenset)
+TUPLE = ("tuple",)  # of an object of a subclass of tuple that may have attributes of its own: its items, as a plain tuple
 HEAP_TYPE = 1 << 9
+
+
+def tuple_items(s: Services, v: Value) -> tuple[Value, ...] | None:
+    """The items of a tuple that is not a constant; None for other values."""
+    if isinstance(v, Pack):
+        return v.items if issubclass(v.cls, tuple) else None
+    found: Pack | None = s.heap.get(v, TUPLE) if isinstance(v, Ref) else None
+    return None if found is None else found.items
+
+
+def new_tuple(s: Services, cls: type, items: tuple[Value, ...]) -> Value:
+    """A tuple of this class."""
+    return s.heap.new(cls, {TUPLE: Pack(tuple, items)}) if cls.__dictoffset__ else Pack(cls, items)
 
 
 def constant(s: Services, value: Value) -> Any:
@@ -38,10 +52,11 @@ def constant(s: Services, value: Value) -> Any:
             return members.twin()
         if value.cls in AGGREGATES:
             return value.cls(constant(s, item) for item in value.items)
-        if issubclass(value.cls, tuple):
-            items = [constant(s, item) for item in value.items]
-            plain = value.cls.__flags__ & HEAP_TYPE  # other types, such as torch.Size, check their items
-            return tuple.__new__(value.cls, items) if plain else value.cls(items)
+    content = tuple_items(s, value)
+    if content is not None:
+        items = [constant(s, item) for item in content]
+        plain = value.cls.__flags__ & HEAP_TYPE  # other types, such as torch.Size, check their items
+        return tuple.__new__(value.cls, items) if plain else value.cls(items)
     return s.unsupported(R.OPAQUE_OPERATION, value, "a constant is needed here")
 
 
@@ -64,9 +79,8 @@ def is_constant(s: Services, value: Value) -> bool:
         value = s.force(value)
     if isinstance(value, Const):
         return True
-    if isinstance(value, Pack) and (value.cls is slice or value.cls in AGGREGATES or issubclass(value.cls, tuple)):
-        return all(is_constant(s, item) for item in value.items)
-    return False
+    items = value.items if isinstance(value, Pack) and (value.cls is slice or value.cls in AGGREGATES) else tuple_items(s, value)
+    return items is not None and all(is_constant(s, item) for item in items)
 
 
 def wrap(s: Services, obj: Any) -> Value:
@@ -86,7 +100,7 @@ def wrap(s: Services, obj: Any) -> Value:
         entries = {item: (wrap(s, item), TRUE) for item in obj}
         return frozen(s, frozenset, Members(entries, None, real=obj))
     if issubclass(type(obj), tuple):
-        return Pack(kind, tuple(wrap(s, item) for item in tuple.__iter__(obj)))
+        return new_tuple(s, kind, tuple(wrap(s, item) for item in tuple.__iter__(obj)))
     if kind is list:
         return s.heap.new(list, {s.heap.ITEMS: tuple(wrap(s, item) for item in obj)})
     if kind is dict:

@@ -14,6 +14,7 @@ from framejit.core.path import CALLED, Called
 from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Null, Pack, Ref, Value, bool_const
 from framejit.objects import later
+from framejit.objects.constants import tuple_items
 from framejit.objects.dict_ import lookup, store
 from framejit.objects.exact import type_name
 from framejit.objects.fold import is_foldable
@@ -433,7 +434,8 @@ def matches(s: Services, raised: Value, kind: Value) -> bool:
 def except_types(s: Services, kind: Value) -> list[type]:
     """The classes of an `except` clause."""
     kind = s.force(kind)
-    found = [s.force(item) for item in (kind.items if isinstance(kind, Pack) and issubclass(kind.cls, tuple) else (kind,))]
+    items = tuple_items(s, kind)
+    found = [s.force(item) for item in ((kind,) if items is None else items)]
     for item in found:
         if not is_exception_class(item):
             s.raise_error(TypeError, "catching classes that do not inherit from BaseException is not allowed")

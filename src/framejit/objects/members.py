@@ -82,6 +82,8 @@ class Members(Entries):
         """A real set of the hash keys with the same history, not to be changed; None where it cannot be had."""
         if self.made is None and self.stable:
             first, *changes = self.history() or []
+            if any(isinstance(arg, Members) and arg.twin() is None for state in (first, *changes) for arg in state.args):
+                return None
             made = first.create() if changes or first.real is None else first.real
             if made is None:
                 return None

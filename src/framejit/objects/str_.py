@@ -11,9 +11,9 @@ from typing import Any
 
 from framejit.core.errors import Raised
 from framejit.core.services import Services
-from framejit.core.value import Const, Pack, Ref, Value
+from framejit.core.value import Const, Ref, Value
 from framejit.objects import dict_, exception, fold, later, protocol, sequence
-from framejit.objects.constants import CONTENTS
+from framejit.objects.constants import CONTENTS, tuple_items
 from framejit.objects.exact import type_name
 from framejit.objects.fold import WRITTEN, ConstantModel, constant, is_plain, run, snapshot, unwrap
 from framejit.objects.method import method
@@ -129,7 +129,7 @@ def percent(s: Services, left: Value, right: Value) -> Value | None:
         table = dict_.full(s, right)
         used = {spec["key"]: [other["kind"] for other in specs if other["key"] == spec["key"]] for spec in specs}
         return run(s, str.__mod__, text, {key: _written(s, table[key][1], kinds) for key, kinds in used.items() if key in table})
-    items = list(right.items) if isinstance(right, Pack) and issubclass(right.cls, tuple) else [right]
+    items = list(found) if (found := tuple_items(s, right)) is not None else [right]
     if len(specs) != len(items) or any(spec["key"] is not None for spec in specs):
         return s.unsupported(R.OPAQUE_OPERATION, right, "printf-style formatting")
     return run(s, str.__mod__, text, tuple([_written(s, item, [spec["kind"]]) for spec, item in zip(specs, items)]))

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 from framejit.core.path import ITEM, Path
 from framejit.core.services import Services
-from framejit.core.value import Const, Pack, Value
+from framejit.core.value import Const, Pack, Ref, Value
 from framejit.objects import sequence
+from framejit.objects.constants import TUPLE, new_tuple, tuple_items
 from framejit.objects.dict_ import hash_key
 from framejit.objects.exact import ExactModel, defines
 from framejit.objects.fold import is_foldable
 from framejit.objects.method import method
 from framejit.objects.model import model
-from framejit.objects.object_ import guard_bare
 from framejit.reasons import R
 
 
@@ -29,8 +29,9 @@ FieldGetter = type(vars(_Sample)["field"])
 def items(s: Services, v: Value) -> tuple[Value, ...]:
     """The items of a tuple value."""
     v = s.force(v)
-    if isinstance(v, Pack):
-        return v.items
+    found = tuple_items(s, v)
+    if found is not None:
+        return found
     return tuple(s.wrap(item) for item in s.constant(v))
 
 
@@ -51,9 +52,14 @@ class TupleModel(ExactModel):
             s.guard(path, "EQ", real)
             return Const(real, path)
         s.guard(path, "TYPE", kind)
-        guard_bare(s, path, real)
         s.guard(path, "LEN", tuple.__len__(real))
-        return Pack(kind, tuple(s.input(path.to(ITEM, i), item) for i, item in enumerate(tuple.__iter__(real))), path)
+        content = tuple(s.input(path.to(ITEM, i), item) for i, item in enumerate(tuple.__iter__(real)))
+        if not kind.__dictoffset__:
+            return Pack(kind, content, path)
+        ref = Ref(kind, path, real)
+        s.trace.remember(real, ref)
+        s.heap.load(ref, TUPLE, Pack(tuple, content))
+        return ref
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
         if type(found) is FieldGetter:
@@ -129,11 +135,11 @@ def tuple_count(s: Services, self: Value, value: Value) -> Value:
 def make_tuple(s: Services, cls: type, iterable: Value | None) -> Value:
     """`tuple(iterable)`, or an instance of a subclass."""
     if iterable is None:
-        return Pack(cls, ())
+        return new_tuple(s, cls, ())
     iterable = s.force(iterable)
     if cls is tuple and iterable.cls is tuple:
         return iterable
-    return Pack(cls, tuple(s.listed(iterable)))
+    return new_tuple(s, cls, tuple(s.listed(iterable)))
 
 
 @method(tuple.__new__, "iterable= /")

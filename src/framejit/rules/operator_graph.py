@@ -24,6 +24,7 @@ from framejit.core.errors import Retrace
 from framejit.core.services import Services
 from framejit.core.trace import Trace, meta_key
 from framejit.core.value import NONE, Const, Node, Number, Pack, Ref, Value
+from framejit.objects.constants import tuple_items
 from framejit.objects.fold import unwrap
 from framejit.reasons import R
 from framejit.rules import torch_state
@@ -162,6 +163,9 @@ class Operands:
             names = [self.s.constant(key) for key in self.s.unpack(value)]
             self.key.append((dict, *names))
             return {name: self.convert(self.s.getitem(value, Const(name))) for name in names}
+        content = tuple_items(self.s, value)
+        if content is not None:
+            return self._items(value.cls, content)
         plain = unwrap(self.s, value)  # an instance of a user's subclass of a number
         if isinstance(plain, Const) and issubclass(type(plain.obj), (float, int)) and self.target not in DATA_OPERATORS:
             return self.convert(plain)

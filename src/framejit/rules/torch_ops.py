@@ -26,6 +26,7 @@ from framejit.core.heap import MISSING
 from framejit.core.path import ATTR, DICT_ITEM
 from framejit.core.services import Pending, Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Node, Pack, Ref, Value, bool_const
+from framejit.objects.constants import tuple_items
 from framejit.objects.tensor import is_tensor_like
 from framejit.reasons import R
 from framejit.rules.registry import HANDLERS, Handler, handler, pure
@@ -181,8 +182,8 @@ def requires_grad_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> 
 
 def _has_torch_function(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     for value in map(s.force, args):
-        if isinstance(value, Pack) and issubclass(value.cls, tuple):
-            _has_torch_function(s, list(value.items), {})
+        if (items := tuple_items(s, value)) is not None:
+            _has_torch_function(s, list(items), {})
         elif isinstance(value, Ref) and value.cls is list:
             _has_torch_function(s, s.unpack(value), {})
         elif isinstance(value, Ref) and s.type_lookup(value.cls, "__torch_function__") is not MISSING:
