@@ -57,6 +57,7 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
         if kind == "coroutine":
             interp.raise_error(RuntimeError, "cannot reuse already awaited coroutine")
         if thrown is not None:
+            exception.grow(interp, thrown)
             raise Raised(thrown)
         interp.returned = NONE
         return None
@@ -92,6 +93,7 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
         if thrown is not None:
             frame.stack.pop()
             frame.index -= 1  # CPython raises at the yield
+            exception.grow(interp, thrown)
             unwind(interp, thrown, depth)
         interp.run_nested(depth)
     except Raised as raised:

@@ -334,6 +334,13 @@ def traceback_of(s: Services, raised: Value) -> Value:
     return s.getattr(raised, "__traceback__") if isinstance(raised, Ref) else NONE
 
 
+def is_traceback_of(s: Services, raised: Ref, trace: Value) -> bool:
+    """Whether it is the traceback that the exception has, or had since it was raised."""
+    if not issubclass(raised.cls, BaseException):
+        return False
+    return (isinstance(trace, Ref) and s.heap.get(trace, OF) is raised) or s.is_same(field(s, raised, "__traceback__"), trace)
+
+
 def grow(s: Services, raised: Value) -> None:
     """The traceback gets another entry, where the exception is raised or leaves a frame: it is another object now."""
     if isinstance(raised, Ref):

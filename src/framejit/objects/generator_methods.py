@@ -60,7 +60,8 @@ def throw_into(s: Services, v: Ref, args: list[Value]) -> Value | None:
         if not exception.is_exception_class(s.force(args[0])):
             raise
         raised = s.force(error.value)
-    return s.resume_generator(v, NONE, exception.note_raised(s, raised, _own(s, v)))
+    exception.chain(s, raised, _own(s, v))
+    return s.resume_generator(v, NONE, raised)
 
 
 def _awaited(s: Services, v: Ref) -> Value | None:
@@ -116,7 +117,7 @@ def _own(s: Services, v: Value) -> Value:
 def _thrown(s: Services, v: Value, args: list[Value]) -> Value:
     """The exception that the older form `throw(class, value, traceback)` means."""
     kind, value, trace = (s.force(arg) for arg in (*args, NONE, NONE)[:3])
-    if trace.cls is not type(None) and not (isinstance(trace, Ref) and s.heap.get(trace, exception.OF) is value):
+    if trace.cls is not type(None) and not (isinstance(value, Ref) and exception.is_traceback_of(s, value, trace)):
         return s.unsupported(R.GENERATOR_OPERATION, v, "throw with another traceback")
     if not (isinstance(kind, Const) and issubclass(type(kind.obj), type)):
         return kind if value.cls is type(None) else s.raise_error(TypeError, "instance exception may not have a separate value")
