@@ -90,6 +90,11 @@ const int32_t *op_BUILD_GENERATOR(Run &m, const int32_t *a) {
     return give(m, a[1], fj_build_generator(m.reg(a[2]), a[3], slots.data(), a[4]), a + 5 + a[4]);
 }
 
+const int32_t *op_BUILD_FRAME(Run &m, const int32_t *a) {
+    Values slots(m, a + 5);
+    return give(m, a[1], fj_build_frame(m.reg(a[2]), a[3], m.reg_or_null(a[4]), slots.data(), a[5]), a + 6 + a[5]);
+}
+
 const int32_t *op_BUILD_TRACEBACK(Run &m, const int32_t *a) {
     return give(m, a[1], fj_build_traceback(m.frame, m.reg(a[2]), a[3]), a + 4);
 }

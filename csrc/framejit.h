@@ -114,6 +114,8 @@ int fj_hook_set(int enabled);
  * pc is that of the RESUME after a yield; the slots hold the stack without the value that is to be sent. */
 PyObject *fj_build_generator(PyObject *func, int pc, PyObject **slots, int nslots);
 
+/* The frame object of a call of `func` that has ended at pc with these slots (borrowed; NULL: empty); `back` may be NULL. */
+PyObject *fj_build_frame(PyObject *func, int pc, PyObject *back, PyObject **slots, int nslots);
 /* A traceback entry for the frame as it stands at pc, with `next` (an entry or None) behind it. */
 PyObject *fj_build_traceback(const FJFrame *frame, PyObject *next, int pc);
 

@@ -16,6 +16,7 @@ from framejit.interp import ops, ops_calls  # noqa: F401 - the handlers of instr
 from framejit.interp.machine import Interpreter, Start
 from framejit import capture as everything  # noqa: F401 - all models and rules
 from framejit.objects import dict_view
+from framejit.objects.constants import TUPLE
 from framejit.objects.fold import VALUE
 from framejit.objects.rebuild import REBUILDERS, rebuild
 from framejit.rules import builtins_, slots, stdlib  # noqa: F401 - the tables of callables
@@ -80,6 +81,8 @@ class Realizer:
             real = cls(self.value(fields.get(defaultdict.default_factory, Const(None))))
         elif VALUE in fields:
             real = cls.__new__(cls, self.value(fields[VALUE]))
+        elif TUPLE in fields:
+            real = tuple.__new__(cls, self.value(fields[TUPLE]))
         else:
             real = cls.__new__(cls) if not issubclass(cls, BaseException) else cls(*self.value(self.interp.getattr(v, "args")))
         self.made[id(v)] = real

@@ -166,17 +166,17 @@ def generator_operation(x, numbers):
     return x + 1
 
 
-def raises(shape):
-    raise ValueError("kept", shape)
+def keeps():
+    try:
+        raise ValueError("kept")
+    except ValueError as error:
+        yield error
 
 
 @example("UNCAUGHT_EXCEPTION")
 def uncaught_exception(x):
-    try:
-        raises(x.shape)
-    except ValueError as error:
-        kept = error
-    return x + 1, kept
+    waiting = keeps()
+    return x + 1, next(waiting), waiting
 
 
 @example("EXCEPTION_OPERATION", lambda: (torch.ones(2), ValueError("made long ago")))

@@ -1,9 +1,16 @@
 """Exceptions that are there before the region: notes, chains and tracebacks that it gives them, and tracebacks of new ones that outlive it."""
 
+import contextlib
+import gc
+import weakref
+
+import pytest
 import torch
 
 import framejit
 from support import Counter, check
+
+PLAIN = (int, str, list, torch.Tensor, ValueError)
 
 
 class Held:
@@ -38,20 +45,22 @@ def about(error, depth=3):
     found, entry = [], error.__traceback__
     while entry is not None:
         frame = entry.tb_frame
-        found.append((frame.f_code.co_name, entry.tb_lineno, entry.tb_lasti, sorted(frame.f_locals)))
+        back = frame.f_back and frame.f_back.f_code.co_name
+        shown = {name: str(value) for name, value in sorted(frame.f_locals.items()) if type(value) in PLAIN}
+        found.append((frame.f_code.co_name, entry.tb_lineno, entry.tb_lasti, frame.f_lineno, back, sorted(frame.f_locals), shown))
         entry = entry.tb_next
     links = about(BaseException.__dict__["__cause__"].__get__(error), depth - 1), about(error.__context__, depth - 1)
-    return repr(error), found, links, error.__suppress_context__, vars(error), error.args
+    return repr(error), found, links, error.__suppress_context__, repr(vars(error)), repr(error.args)
 
 
-def sees(*makes, calls=3, graphs=None):
+def sees(*makes, calls=3, graphs=None, breaks=0):
     """Make a test of a function `f(x, *exceptions)`: what it does to them is the same as in eager, in one graph without a break."""
 
     def decorate(function):
         def test():
             framejit.reset()
-            counter, breaks = Counter(), []
-            unsubscribe = framejit.events.subscribe(breaks.append, framejit.events.Break)
+            counter, broken = Counter(), []
+            unsubscribe = framejit.events.subscribe(broken.append, framejit.events.Break)
             try:
                 with framejit.config.patch(strict=True):
                     compiled = framejit.compile(function, backend=counter)
@@ -69,8 +78,8 @@ def sees(*makes, calls=3, graphs=None):
                         assert seen[0] == seen[1]
             finally:
                 unsubscribe()
-            assert [f"{one.reason.id} {one.detail}" for one in breaks] == []
-            assert counter.graphs == (graphs or 1)
+            if breaks is not None:
+                assert [f"{one.reason.id} {one.detail}" for one in broken] == [] and counter.graphs == (graphs or 1)
 
         return test
 
@@ -263,16 +272,167 @@ def test_a_break_in_a_handler_keeps_what_is_handled(x):
     return y, same
 
 
-def raised_in(error):
+# -- frames of callees, which have ended ----------------------------------------------------------------------------------
+
+
+def raised_in(error, depth=0):
+    held = [depth, error]
+    if depth:
+        return raised_in(error, depth - 1)
     raise error
 
 
-@check(lambda: (torch.ones(2), ValueError("a")), breaks=2)
-def test_the_frame_of_a_callee_is_made_by_cpython(x, error):
-    y = x + 1
+def counted(error):
+    count = 0
+
+    def adds(n):
+        nonlocal count
+        count += n
+        if count > 2:
+            raise error
+        return adds(n + 1)
+
+    return adds(1)
+
+
+def gives(error):
+    yield 1
+    raise error
+
+
+def catches(error):
     try:
         raised_in(error)
-    except ValueError as caught:
-        entry = caught.__traceback__
-        names = [entry.tb_frame.f_code.co_name, entry.tb_next.tb_frame.f_code.co_name]
-    return y * 2, names
+    except Exception as caught:
+        kept = caught
+    return kept
+
+
+class Raising:
+    def __init__(self, error):
+        self.error = error
+
+    @property
+    def value(self):
+        raise self.error
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.trace = trace
+        return True
+
+
+@contextlib.contextmanager
+def handles():
+    try:
+        yield 1
+    except ValueError as error:
+        seen = error.args  # noqa: F841
+
+
+CALLEES = {
+    "a function": raised_in,
+    "functions in functions": lambda error: raised_in(error, 3),
+    "a function with cells": counted,
+    "a generator": lambda error: [*gives(error)],
+    "a loop over a generator": lambda error: sum(item for item in gives(error)),
+    "a property": lambda error: Raising(error).value,
+    "a key function": lambda error: sorted([1, 2], key=lambda item: raised_in(error)),
+}
+
+
+@pytest.mark.parametrize("new", [False, True])
+@pytest.mark.parametrize("name", CALLEES)
+def test_raised_in(name, new):
+    function = CALLEES[name]
+
+    def program(x, given):
+        y = x + 1
+        error = Own(y.shape[0]) if new else given
+        try:
+            function(error)
+        except Exception as caught:
+            kept = caught
+        return y * 2, kept
+
+    sees(lambda: Own(3), breaks=None if "key" in name else 0)(program)()
+
+
+@sees(lambda: ValueError("a"), lambda: worn(KeyError("b")))
+def test_caught_in_a_callee(x, error, other):
+    first, second = catches(error), catches(Own(5))
+    with Raising(other) as raising:
+        raised_in(other)
+    with handles():
+        raise error
+    return x + 1, first, second, raising.trace is other.__traceback__
+
+
+@sees(lambda: ValueError("a"))
+def test_one_that_holds_another(x, error):
+    try:
+        try:
+            raised_in(error, 2)
+        except ValueError as caught:
+            counted(Own(caught))
+    except Own as caught:
+        kept = caught
+    return x + 1, kept, kept.args[0] is error
+
+
+def chained(error, depth):
+    if not depth:
+        raise error
+    try:
+        return chained(error, depth - 1)
+    except Exception as caught:
+        raise Own(depth) from caught
+
+
+@sees(lambda: ValueError("a"))
+def test_a_chain_through_the_frames_of_a_recursion(x, error):
+    try:
+        chained(error, 3)
+    except Own as caught:
+        kept = caught
+    return x + 1, kept, kept.__cause__, kept.__cause__.__cause__
+
+
+@check(lambda: (torch.ones(2), ValueError("a")), breaks=6)
+def test_a_break_in_a_callee_that_handles(x, error):
+    def inner(x):
+        try:
+            raised_in(error)
+        except ValueError as caught:
+            framejit.graph_break()
+            return x + len(caught.args)
+
+    return inner(x) + 1
+
+
+def test_locals_of_a_callee_die_with_the_exception():
+    def holds(error):
+        held = Held(error)
+        died = weakref.ref(held)
+        error.add_note("held")
+        found.append(died)
+        raise Own(4)
+
+    def program(x, error):
+        try:
+            holds(error)
+        except Own as caught:
+            kept = caught
+        return x + 1, kept
+
+    found = []
+    framejit.reset()
+    for run in (program, framejit.compile(program, backend="eager")):
+        _, kept = run(torch.ones(2), KeyError())
+        held = found[-1]()
+        assert held is not None and kept.__traceback__.tb_next.tb_frame.f_locals["held"] is held
+        del kept, held
+        gc.collect()
+        assert found[-1]() is None

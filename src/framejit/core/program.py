@@ -102,6 +102,7 @@ TEXTS: dict[str, str] = {
     "BUILD_DICT": "{0} = dict{1}", "BUILD_SLICE": "{0} = slice({1}, {2}, {3})", "BUILD_CELL": "{0} = cell({1})",
     "BUILD_METHOD": "{0} = method({1}, {2})", "BUILD_FUNCTION": "{0} = function {1}{2}",
     "BUILD_GENERATOR": "{0} = generator {1} pc={2} slots={3}", "BUILD_TRACEBACK": "{0} = traceback pc={2} {1}",
+    "BUILD_FRAME": "{0} = frame {1} pc={2} from {3} slots={4}",
     "NEW": "{0} = new {1}", "CALL": "{0} = {1}{2} {3}",
     "STORE_ATTR": "{0}.{1} = {2}", "DEL_ATTR": "del {0}.{1}", "STORE_INSTANCE_DICT": "{0}.__dict__[{1}] = {2}",
     "DICT_SET": "{0}[{1}] = {2}", "DICT_DEL": "del {0}[{1}]", "DICT_CLEAR": "{0}.clear()",

@@ -592,6 +592,7 @@ def _(m: Machine, *operands: Any) -> NoReturn:
     raise NotImplementedError("a suspended generator is made by the frame machinery")
 
 
+@op("BUILD_FRAME")
 @op("BUILD_TRACEBACK")
 def _(m: Machine, *operands: Any) -> NoReturn:
     raise NotImplementedError("the reference has no frame to show")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from framejit import lib
 from framejit.bytecode.instr import Code
@@ -14,6 +14,15 @@ from framejit.core.value import Ref, Value
 OWN_FILES = lib.__path__[0]
 
 
+class Shown(NamedTuple):
+    """An entry of a traceback: a frame, the one that called it (None: that which the region begins in), and the pc."""
+
+    frame: Frame
+    back: Shown | None
+    place: int
+    root_place: int
+
+
 class Frame(Pending):
     """A frame between two instructions; `index` is the instruction it stands at.
 
@@ -22,7 +31,7 @@ class Frame(Pending):
 
     __slots__ = (
         "code", "real_code", "func", "slots", "stack", "index", "globals", "builtins", "result", "extra", "generator", "names", "asked",
-        "direct", "kept", "caught",
+        "direct", "inlined", "kept", "caught", "left_at",
     )  # fmt: skip
 
     def __init__(self, code: Code, real_code: CodeType, func: Value, slots: list[Value], globals_: Ref, builtins: Ref):
@@ -35,8 +44,10 @@ class Frame(Pending):
         self.generator: Ref | None = None  # the generator whose body this is
         self.asked: tuple[Value, str, int] | None = None  # the object and attribute that the frame computes, the step that asked
         self.names: Any = None  # the namespace of a class body
+        self.inlined = False  # whether CPython's own loop goes on in it, without a call of C code
         self.direct = False  # whether a call in Python code runs it: nobody else holds its arguments
         self.caught: list[Ref] = []  # the tracebacks of the exceptions that its handlers caught
+        self.left_at: int | None = None  # the pc at which an exception left it
         self.kept: tuple[Value, ...] = ()  # the arguments that C code holds meanwhile
 
     @property
@@ -48,6 +59,12 @@ class Frame(Pending):
     def instr(self) -> Any:
         """The instruction the frame stands at."""
         return self.code.instructions[self.index]
+
+    def raising_place(self, callee: Frame | None) -> int:
+        """The pc that a traceback shows; a call that runs Python code in the same loop has been passed when that raises."""
+        ins = self.instr
+        passed = ins.op == "CALL" and callee is not None and callee.inlined
+        return int(ins.next_pc - 2 if passed else ins.own_pc)
 
     def state(self, parent: FrameState | None, callee: Frame | None, handled: Value | None) -> FrameState:
         """A snapshot; `callee` is the frame whose result this one waits for."""

@@ -34,7 +34,7 @@ from framejit.core.trace import Trace
 from framejit.core.value import NONE, NULL, Const, Lazy, Node, Null, Number, Pack, Ref, Value
 from framejit.core.where import Where
 from framejit.interp import calls, generators
-from framejit.interp.frame import Frame
+from framejit.interp.frame import Frame, Shown
 from framejit.interp.unwind import unwind
 from framejit.objects import constants, deaths, exception, frame_, object_, protocol, reach
 from framejit.objects.dict_ import realize_dict
@@ -334,9 +334,21 @@ class Interpreter:
         """The pc of the present instruction in the frame that the region begins in; None where that has returned."""
         return self.frames[self.callers].instr.own_pc if len(self.waiting) == self.callers else None
 
-    def place_in_start(self) -> int | None:
+    def place_in_start(self, ended: Frame | None = None) -> int | None:
         """The pc of the present instruction where it is one of the frame that the region begins in, and no frame waits for that."""
-        return self.frames[0].instr.own_pc if len(self.frames) == 1 and not self.callers else None
+        return self.frames[0].raising_place(ended) if len(self.frames) == 1 and not self.callers else None
+
+    def shown(self, ended: Frame | None = None) -> Shown | None:
+        """The running frame as a traceback shows it, if it is one of the capture."""
+        if self.callers or self.frames[-1].is_ours:
+            return None
+        found: Shown | None = None
+        for frame, callee in zip(self.frames[1:], [*self.frames[2:], ended]):
+            if frame.names is not None:
+                return None
+            if not frame.is_ours:
+                found = Shown(frame, found, frame.raising_place(callee), self.frames[0].instr.own_pc)
+        return found
 
     def is_caught(self) -> bool:
         """Whether a handler of the region would see what the present instruction raises."""

@@ -51,6 +51,8 @@ def _call(
     if isinstance(result, Frame):
         function = callee.items[0] if isinstance(callee, Pack) and callee.cls is types.MethodType else callee
         result.direct = not unpacked and result.func is function
+        called = interp.forced.get(function, function)  # type: ignore[call-overload]
+        result.inlined = not unpacked and getattr(result.func, "obj", result.func) is getattr(called, "obj", called)
         interp.push(result)
         return
     stack.append(result)  # type: ignore[arg-type]

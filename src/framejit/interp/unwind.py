@@ -29,6 +29,7 @@ def unwind(interp: Interpreter, exception: Value, base: int) -> None:
         raise Uncaught(R.UNCAUGHT_EXCEPTION, exception)
     if any(reach.ends(interp, value) for value in _dropped(interp, base) if interp.forced.get(value, value) is not exception):  # type: ignore
         raise Unsupported(R.UNCAUGHT_EXCEPTION, exception)
+    callee: Frame | None = None
     while len(frames) > base:
         frame = frames[-1]
         entry = _handler(frame)
@@ -41,11 +42,14 @@ def unwind(interp: Interpreter, exception: Value, base: int) -> None:
             note_caught(interp, frame, exception)
             frame.index = frame.code.by_pc[entry.target]
             return
-        frames.pop()
+        place = _raised_at(frame)
+        again = frame.instr.op == "RERAISE" and isinstance(place, Const)
+        frame.left_at = 2 * place.obj if again else frame.raising_place(callee)  # type: ignore[attr-defined]
+        callee = frames.pop()
         interp.reach_caller()
         note_caught(interp, frame, exception)
         keep_locals(interp, frame)
-        grow(interp, exception)
+        grow(interp, exception, frame)
         if frame.asked is not None:
             note_look_up(interp, exception, *frame.asked[:2])
         if frame.generator is not None:

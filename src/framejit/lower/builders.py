@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
@@ -14,6 +15,7 @@ from framejit.core.errors import Retrace
 from framejit.core.heap import MISSING
 from framejit.core.program import EMPTY
 from framejit.core.value import NONE, Const, Ref
+from framejit.core.where import Where
 from framejit.lower.materialize import DICT_FIELD, FILLERS, ITEMS, UNMADE, Materializer, builder
 from framejit.objects import async_generator, callables, deaths, exception, frame_, function, generator, proxy, weak
 from framejit.rules import caches
@@ -202,12 +204,65 @@ def _fill_exception(m: Materializer, ref: Ref, register: int) -> None:
 
 @builder(types.TracebackType)
 def _traceback(m: Materializer, ref: Ref) -> int:
-    """Entries of the frame that the region begins in; of another, which has no object, CPython makes one."""
-    place, behind = m.heap.get(ref, exception.PLACE), m.heap.get(ref, exception.NEXT)
-    if place is None:
-        raise Retrace(("break", m.heap.get(ref, exception.STEP)))
+    """Entries of the frame that the region begins in, and of frames that have ended; CPython makes others."""
+    entries: list[Ref] = []
+    inner: Any = ref
+    while isinstance(inner, Ref) and inner.path is None and id(inner) not in m.made:
+        entries.append(inner)
+        inner = m.heap.get(inner, exception.NEXT)
     m.shows_frame = True
-    return m.new("BUILD_TRACEBACK", m.value(behind), place)
+    outer: Any = None
+    frames: list[int | None] = []
+    for entry in entries:
+        if m.heap.get(entry, exception.PLACE) is None:
+            shown = m.heap.get(entry, exception.SHOWN)
+            frames.append(_shown(m, shown, outer, m.heap.get(entry, exception.STEP)))
+            outer = shown
+        else:
+            frames.append(None)
+            outer = None
+    register = m.value(inner)
+    for entry, frame in reversed(list(zip(entries, frames))):
+        if frame is None:
+            register = m.new("BUILD_TRACEBACK", register, m.heap.get(entry, exception.PLACE))
+        else:
+            shown = m.heap.get(entry, exception.SHOWN)
+            line = Where(shown.frame.real_code, shown.place).line
+            register = m.call(types.TracebackType, register, frame, m.const(shown.place), m.const(line))
+        m.made[id(entry)] = register
+    return m.made[id(ref)]
+
+
+def _shown(m: Materializer, shown: Any, outer: Any, step: Any) -> int:
+    """A frame that tracebacks show, which has ended; that which called it is shown too, here or by another."""
+    if shown is None or not _has_ended(m, shown.frame):
+        raise Retrace(("break", step))
+    frame, back = shown.frame, EMPTY
+    known = m.made.get(("frame", id(frame)))
+    if known is not None:
+        return known
+    if frame.generator is None and shown.back is None:
+        back = m.call(frame_of, m.new("BUILD_TRACEBACK", m.value(NONE), shown.root_place))
+    elif frame.generator is None:
+        if shown.back.frame is not getattr(outer, "frame", None) and not shown.back.frame.caught:
+            raise Retrace(("break", step))
+        back = _shown(m, shown.back, None, step)
+    slots = tuple(m.value(value) for value in frame.slots)
+    place = frame.instr.own_pc if frame.left_at is None else frame.left_at
+    register = m.made["frame", id(frame)] = m.new("BUILD_FRAME", m.value(frame.func), place, back, slots)
+    return register
+
+
+def _has_ended(m: Materializer, frame: Any) -> bool:
+    """Whether a frame of the capture has ended behind the region, and can be made."""
+    if m.has_frames or sys.version_info >= (3, 12):
+        return False
+    return frame.generator is None or m.heap.get(frame.generator, generator.FRAME) is None
+
+
+def frame_of(entry: types.TracebackType) -> types.FrameType:
+    """The frame that a traceback shows."""
+    return entry.tb_frame
 
 
 UNMADE[types.FrameType] = frame_.STEP

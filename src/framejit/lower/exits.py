@@ -91,6 +91,7 @@ class Exits:
             return
         assert leave.state is not None
         self.chain = leave.state.chain()
+        m.has_frames = len(self.chain) > 1
         self.frames = [self._values(state, state is self.chain[0]) for state in self.chain]
         self.functions = [m.value(state.func) for state in self.chain[1:]]
         self.extras = [EMPTY if state.extra is None else m.value(state.extra) for state in self.chain[:-1]]

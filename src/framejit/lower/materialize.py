@@ -24,7 +24,7 @@ from framejit.objects import dates, frame_, reach, weak
 from framejit.objects.constants import TUPLE
 from framejit.objects.dict_ import user_keys
 from framejit.objects.exact import defines
-from framejit.objects.exception import NEXT
+from framejit.objects.exception import LOCALS, NEXT
 from framejit.objects.fold import FOLDABLE, VALUE
 from framejit.objects.iterator import STATE
 from framejit.objects.rebuild import MADE_BY, OUT_OF_STEP, REBUILDERS, STEP, WRITERS, rebuild
@@ -72,6 +72,7 @@ class Materializer:
         self.namespaces: dict[int, int] = {}  # empty dicts of instances that were made, asked for only where they are used
         self.last: list[Instruction] = []  # behind all else
         self.late: set[int] = set()  # registers that are set behind the effects
+        self.has_frames = False  # whether frames of the capture go on behind the region
         self.shows_frame = False  # whether a traceback shows the frame that the region begins in, with its locals
 
     # -- services of builders -----------------------------------------------------------------------------------------
@@ -465,7 +466,7 @@ class Materializer:
         elif value.cls in REBUILDERS and fields is None:
             found += rebuild(self.heap, value)[1]  # type: ignore[arg-type]
         else:
-            fields = (NEXT,) if value.cls is types.TracebackType else fields
+            fields = (NEXT, LOCALS) if value.cls is types.TracebackType else fields
             for field, content in self.heap.fields_of(value).items():  # type: ignore[arg-type]
                 if fields is None or field in fields:
                     _gather(content, found)

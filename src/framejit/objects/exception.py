@@ -31,6 +31,7 @@ TRACEBACK = ("traceback",)
 OF, STEP = ("of exception",), ("step",)  # of a traceback: its exception, the step at which that was raised first
 NEXT, LOCALS = ("next",), ("locals",)  # of a traceback: the inner one; the locals of its frame once that has ended
 PLACE = ("place",)  # of a traceback: the pc, where its frame is the one that the region begins in
+SHOWN = ("shown",)  # of a traceback: the frame of the capture that it shows
 MADE, COMPUTED = ("made",), ("computed",)  # of exceptions made by a C constructor: its arguments, what it computed
 MESSAGE, EXCEPTIONS = ("message",), ("exceptions",)  # of groups: what their attributes hold, whatever becomes of `args`
 PRIVATE = (ARGS, CAUSE, CONTEXT, SUPPRESS, TRACEBACK, MADE, COMPUTED, MESSAGE, EXCEPTIONS)
@@ -341,11 +342,11 @@ def is_traceback_of(s: Services, raised: Ref, trace: Value) -> bool:
     return (isinstance(trace, Ref) and s.heap.get(trace, OF) is raised) or s.is_same(field(s, raised, "__traceback__"), trace)
 
 
-def grow(s: Services, raised: Value) -> None:
-    """The traceback gets another entry, where the exception is raised or leaves a frame: it is another object now."""
+def grow(s: Services, raised: Value, ended: Any = None) -> None:
+    """The traceback gets another entry, where the exception is raised or leaves a frame that has `ended`: it is another object now."""
     if isinstance(raised, Ref):
         before, step = field(s, raised, "__traceback__"), raised_at(s.heap, raised)
-        fields = {OF: raised, STEP: s.steps if step is None else step, NEXT: before, PLACE: s.place_in_start()}  # type: ignore[attr-defined]
+        fields = {OF: raised, STEP: s.steps if step is None else step, NEXT: before, PLACE: s.place_in_start(ended), SHOWN: s.shown(ended)}  # type: ignore[attr-defined]
         s.heap.set(raised, TRACEBACK, s.heap.new(types.TracebackType, fields))
 
 
