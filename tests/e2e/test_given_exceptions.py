@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import sys
 import weakref
 
 import pytest
@@ -436,3 +437,65 @@ def test_locals_of_a_callee_die_with_the_exception():
         del kept, held
         gc.collect()
         assert found[-1]() is None
+
+
+def handles_and_goes_on():
+    try:
+        raise ValueError("own")
+    except ValueError:
+        yield sys.exc_info()[0]
+    yield sys.exc_info()[0]
+    yield sys.exc_info()[0]
+
+
+@check(calls=2)
+def test_what_a_generator_handles_is_its_own(x):
+    running = handles_and_goes_on()
+    try:
+        raise IndexError("of the caller")
+    except IndexError:
+        seen = [next(running), next(running), sys.exc_info()[0]]
+    return x + 1, seen, next(running), sys.exc_info()[0]
+
+
+@check(calls=2)
+def test_locals_of_a_callee_die_with_what_was_handled(x):
+    def raises():
+        local = held  # noqa: F841
+        raise Own(held)
+
+    held = Held(None)
+    died = weakref.ref(held)
+    try:
+        raises()
+    except Own:
+        try:
+            raise
+        except Own:
+            x = x * 2
+    held = None
+    return x + 1, died() is None
+
+
+@check(lambda: (torch.ones(2), ValueError("a")), calls=2)
+def test_lines_of_a_traceback(x, error):
+    try:
+        raised_in(error)
+    except ValueError as caught:
+        entry = caught.__traceback__
+        lines = entry.tb_lineno, entry.tb_next.tb_lineno, entry.tb_next.tb_lasti, entry.tb_next.tb_next
+    return x + 1, lines
+
+
+def holds_its_traceback(error):
+    try:
+        raised_in(error)
+    except ValueError as caught:
+        entry = caught.__traceback__
+    return entry
+
+
+@check(lambda: (torch.ones(2), ValueError("a")), calls=2, breaks=3)
+def test_a_frame_that_holds_its_own_traceback(x, error):
+    entry = holds_its_traceback(error)
+    return x + 1, entry is error.__traceback__

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 from framejit import lib
 from framejit.bytecode.instr import Code
@@ -14,7 +15,8 @@ from framejit.core.value import Ref, Value
 OWN_FILES = lib.__path__[0]
 
 
-class Shown(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Shown:
     """An entry of a traceback: a frame, the one that called it (None: that which the region begins in), and the pc."""
 
     frame: Frame
@@ -31,7 +33,7 @@ class Frame(Pending):
 
     __slots__ = (
         "code", "real_code", "func", "slots", "stack", "index", "globals", "builtins", "result", "extra", "generator", "names", "asked",
-        "direct", "inlined", "kept", "caught", "left_at",
+        "direct", "inlined", "kept", "caught", "left_at", "inherited",
     )  # fmt: skip
 
     def __init__(self, code: Code, real_code: CodeType, func: Value, slots: list[Value], globals_: Ref, builtins: Ref):
@@ -47,6 +49,7 @@ class Frame(Pending):
         self.inlined = False  # whether CPython's own loop goes on in it, without a call of C code
         self.direct = False  # whether a call in Python code runs it: nobody else holds its arguments
         self.caught: list[Ref] = []  # the tracebacks of the exceptions that its handlers caught
+        self.inherited: Value | None = None  # of a generator: what is being handled where it goes on
         self.left_at: int | None = None  # the pc at which an exception left it
         self.kept: tuple[Value, ...] = ()  # the arguments that C code holds meanwhile
 

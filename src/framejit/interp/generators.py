@@ -71,6 +71,7 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
     interp.trace.trail.on_undo(restore)
     handled = interp.state["handled"]
     heap.set(ref, RUNNING, True)
+    frame.inherited = handled
     if len(interp.frames) > 190:
         interp.unsupported(R.INLINE_TOO_DEEP)
     depth = len(interp.frames)

@@ -233,16 +233,17 @@ def _set_handled(interp: Interpreter, value: Value) -> None:
 
 @raw("PUSH_EXC_INFO")
 def push_exc_info(interp: Interpreter, frame: Frame, ins: Instr) -> None:
-    raised = frame.stack[-1]
-    frame.stack[-1:] = [interp.state["handled"], raised]
+    raised, before = frame.stack[-1], interp.state["handled"]
+    frame.stack[-1:] = [NONE if before is frame.inherited else before, raised]
     _set_handled(interp, raised)
     frame.index += 1
 
 
 @raw("POP_EXCEPT")
 def pop_except(interp: Interpreter, frame: Frame, ins: Instr) -> None:
-    old = interp.state["handled"]
-    _set_handled(interp, frame.stack.pop())
+    old, before = interp.state["handled"], frame.stack.pop()
+    own = frame.inherited is None or not interp.is_same(before, NONE)
+    _set_handled(interp, before if own else frame.inherited)  # type: ignore[arg-type]
     frame.index += 1
     after_drop(interp, old)
 

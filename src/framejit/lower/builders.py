@@ -273,6 +273,9 @@ def _unmade(m: Materializer, ref: Ref) -> int:
     raise Retrace(("break", m.heap.get(ref, UNMADE[ref.cls])))
 
 
+UNMADE[types.TracebackType] = exception.STEP  # in cycles of nothing else
+
+
 @builder(types.AsyncGeneratorType, *async_generator.AWAITABLES)
 def _async_generator(m: Materializer, ref: Ref) -> int:
     raise Retrace(("break", m.heap.get(ref, generator.MADE)))

@@ -24,7 +24,7 @@ from framejit.objects import dates, frame_, reach, weak
 from framejit.objects.constants import TUPLE
 from framejit.objects.dict_ import user_keys
 from framejit.objects.exact import defines
-from framejit.objects.exception import LOCALS, NEXT
+from framejit.objects.exception import LOCALS, NEXT, PLACE
 from framejit.objects.fold import FOLDABLE, VALUE
 from framejit.objects.iterator import STATE
 from framejit.objects.rebuild import MADE_BY, OUT_OF_STEP, REBUILDERS, STEP, WRITERS, rebuild
@@ -466,7 +466,8 @@ class Materializer:
         elif value.cls in REBUILDERS and fields is None:
             found += rebuild(self.heap, value)[1]  # type: ignore[arg-type]
         else:
-            fields = (NEXT, LOCALS) if value.cls is types.TracebackType else fields
+            if value.cls is types.TracebackType:  # the frame that the region begins in is there
+                fields = (NEXT, LOCALS) if self.heap.get(value, PLACE) is None else (NEXT,)  # type: ignore[arg-type]
             for field, content in self.heap.fields_of(value).items():  # type: ignore[arg-type]
                 if fields is None or field in fields:
                     _gather(content, found)

@@ -13,6 +13,7 @@ from framejit.core.lifetime import is_quiet
 from framejit.core.path import CALLED, Called
 from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Null, Pack, Ref, Value, bool_const
+from framejit.core.where import Where
 from framejit.objects import later
 from framejit.objects.constants import tuple_items
 from framejit.objects.dict_ import lookup, store
@@ -20,7 +21,7 @@ from framejit.objects.exact import type_name
 from framejit.objects.fold import is_foldable
 from framejit.objects.lineage import is_descendant
 from framejit.objects.model import ByType, model
-from framejit.objects.object_ import DICT_FIELD, dict_of, set_dict, type_lookup
+from framejit.objects.object_ import DICT_FIELD, ObjectModel, dict_of, set_dict, type_lookup
 from framejit.objects.rebuild import WRITERS
 from framejit.objects.type_ import is_subclass
 from framejit.reasons import R
@@ -137,6 +138,27 @@ class ExceptionModel(ByType):
             s.heap.set(v, COMPUTED, {key: value for key, value in s.heap.get(v, COMPUTED).items() if key != "__str__"})
         s.heap.set(v, (name,), NONE if new is None else new)
         return True
+
+
+@model(types.TracebackType)
+class TracebackModel(ObjectModel):
+    """Entries of tracebacks: those of the capture know their line and the entry behind them."""
+
+    __slots__ = ()
+
+    def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
+        if not isinstance(v, Ref) or v.path is not None:
+            return None
+        start, shown, behind = s.heap.get(v, PLACE), s.heap.get(v, SHOWN), s.heap.get(v, NEXT)
+        place = shown.place if start is None and shown is not None else start
+        if place is not None and name == "tb_lasti":
+            return Const(place)
+        if place is not None and name == "tb_lineno":
+            return Const(Where(s.start.code if shown is None else shown.frame.real_code, place).line)  # type: ignore[attr-defined]
+        known = not isinstance(behind, Ref) or s.heap.get(behind, PLACE) is not None or s.heap.get(behind, SHOWN) is not None
+        if place is not None and name == "tb_next" and known:
+            return behind
+        return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, name)
 
 
 FIELDS = {"args": ARGS, "__cause__": CAUSE, "__context__": CONTEXT, "__suppress_context__": SUPPRESS, "__traceback__": TRACEBACK}
