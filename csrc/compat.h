@@ -5,6 +5,7 @@
 #define Py_BUILD_CORE_MODULE 1
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <frameobject.h>
 #include <opcode.h>
 #if PY_VERSION_HEX < 0x030B0000 || PY_VERSION_HEX >= 0x030E0000
 #error "framejit supports CPython 3.11, 3.12 and 3.13"
@@ -49,6 +50,19 @@ static inline PyObject *fj_frame_func(FJPyFrame *f) {
     return f->f_funcobj;
 #else
     return (PyObject *)f->f_func;
+#endif
+}
+
+/* A frame object of a call that never ran; its slots are empty. */
+static inline PyFrameObject *fj_new_frame(PyObject *func) {
+#if PY_VERSION_HEX >= 0x030C0000
+    PyErr_Format(PyExc_SystemError, "framejit: no frame is made of %R on this Python", func);
+    return NULL;
+#else
+    PyFrameObject *made =
+        PyFrame_New(PyThreadState_Get(), (PyCodeObject *)PyFunction_GET_CODE(func), PyFunction_GET_GLOBALS(func), NULL);
+    if (made) Py_SETREF(made->f_frame->f_func, (PyFunctionObject *)Py_NewRef(func));
+    return made;
 #endif
 }
 

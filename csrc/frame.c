@@ -1,8 +1,6 @@
 /* Reading, refilling, entering and ending interpreter frames. */
 #include "hook.h"
 
-#include <frameobject.h>
-
 void fj_frame_fill(FJContext *c, FJFrame *frame) {
     FJPyFrame *f = c->frame;
     frame->slots = f->localsplus;
@@ -138,21 +136,16 @@ static void add_traceback(FJContext *c, int unit) {
 }
 
 PyObject *fj_build_frame(PyObject *func, int pc, PyObject *back, PyObject **slots, int nslots) {
-#if PY_VERSION_HEX < 0x030C0000
     PyCodeObject *code = PyFunction_Check(func) ? (PyCodeObject *)PyFunction_GET_CODE(func) : NULL;
     if (!code || nslots != code->co_nlocalsplus || (back && !PyFrame_Check(back)))
         return PyErr_Format(PyExc_SystemError, "framejit: no such frame");
-    PyFrameObject *made = PyFrame_New(PyThreadState_Get(), code, PyFunction_GET_GLOBALS(func), NULL);
+    PyFrameObject *made = fj_new_frame(func);
     if (!made) return NULL;
     FJPyFrame *f = made->f_frame;
-    Py_SETREF(f->f_func, (PyFunctionObject *)Py_NewRef(func));
     for (int i = 0; i < nslots; i++) f->localsplus[i] = Py_XNewRef(slots[i]);
     fj_frame_set_current(f, pc);
     made->f_back = (PyFrameObject *)Py_XNewRef(back);
     return (PyObject *)made;
-#else
-    return PyErr_Format(PyExc_SystemError, "framejit: frames are not made on this Python");
-#endif
 }
 
 PyObject *fj_build_traceback(const FJFrame *frame, PyObject *next, int pc) {

@@ -120,7 +120,8 @@ ROOTS = {**SHARED, "func": outer, "handled": None}
 # Not in random programs: what needs torch, what needs a frame, what only the frame machinery does.
 ELSEWHERE = {
     "LOAD_SIZE", "LOAD_STRIDE", "LOAD_OFFSET", "CHECK_TENSOR", "CHECK_TORCH_STATE", "CHECK_NO_OVERLAP", "LOAD_LOCALS", "LOAD_CALLER_SLOT",
-    "LOAD_CALLER_FUNC", "LOAD_CALLER_EXTRA", "CHECK_CALLER", "CHECK_CALLER_EMPTY", "CHECK_CALLER_QUIET", "CHECK_SLOT_QUIET", "BUILD_GENERATOR", "BUILD_TRACEBACK", "BUILD_FRAME", "ON_ERROR",
+    "LOAD_CALLER_FUNC", "LOAD_CALLER_EXTRA", "CHECK_CALLER", "CHECK_CALLER_EMPTY", "CHECK_CALLER_QUIET", "CHECK_SLOT_QUIET",
+    "BUILD_GENERATOR", "BUILD_TRACEBACK", "BUILD_FRAME", "ON_ERROR",
 }  # fmt: skip
 LOADS = [name for name in OPS if name.startswith("LOAD_") and name not in ELSEWHERE]
 CHECKS = [name for name in OPS if name.startswith("CHECK_") and name not in ELSEWHERE]

@@ -157,7 +157,7 @@ async def ignores():
         await Step()
 
 
-@check(graphs=1, breaks=1)
+@check(graphs=1, breaks=2)
 def test_a_coroutine_that_ignores_its_end(x):
     running = ignores()
     running.send(None)

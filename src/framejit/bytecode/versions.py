@@ -10,6 +10,7 @@ VERSION: tuple[int, int] = sys.version_info[:2]
 SUPPORTED: tuple[tuple[int, int], ...] = ((3, 11), (3, 12), (3, 13))
 NULL_FIRST: bool = VERSION < (3, 13)  # a NULL stands before its callable, not after it
 FRESH_LOCALS: bool = VERSION >= (3, 13)  # locals() of a function makes a new dict each time
+MAKES_FRAMES = sys.version_info < (3, 12)  # whether the extension makes frame objects of calls that have ended
 
 
 class Raw(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
@@ -11,6 +10,7 @@ from typing import Any
 
 from framejit.bytecode.decode import decode
 from framejit.bytecode.flow import analyze
+from framejit.bytecode.versions import MAKES_FRAMES
 from framejit.core.errors import Retrace
 from framejit.core.heap import MISSING
 from framejit.core.program import EMPTY
@@ -255,7 +255,7 @@ def _shown(m: Materializer, shown: Any, outer: Any, step: Any) -> int:
 
 def _has_ended(m: Materializer, frame: Any) -> bool:
     """Whether a frame of the capture has ended behind the region, and can be made."""
-    if m.has_frames or sys.version_info >= (3, 12):
+    if m.has_frames or not MAKES_FRAMES:
         return False
     return frame.generator is None or m.heap.get(frame.generator, generator.FRAME) is None
 
