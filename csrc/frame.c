@@ -155,7 +155,8 @@ PyObject *fj_build_traceback(const FJFrame *frame, PyObject *next, int pc) {
     PyFrameObject *object = PyThreadState_GetFrame(c->ts);
     fj_unlink(c, previous);
     if (!object) return PyErr_NoMemory();
-    PyObject *made = PyObject_CallFunction((PyObject *)&PyTraceBack_Type, "OOii", next, object, pc, PyCode_Addr2Line(c->code, pc));
+    PyObject *made =
+        PyObject_CallFunction((PyObject *)&PyTraceBack_Type, "OOii", next, object, pc, PyCode_Addr2Line(c->code, pc));
     Py_DECREF(object);
     return made;
 }

@@ -97,7 +97,8 @@ PyTypeObject *fj_named_type(const char *module, const char *name, Py_ssize_t siz
 /* ---- What the iterators of a tee have in common: up to CELLS items that were read, a link to more ------------------- */
 enum { CELLS = 57 };
 typedef struct {
-    PyObject_HEAD PyObject *source;
+    PyObject_HEAD
+    PyObject *source;
     int count, running;
     PyObject *following, *items[CELLS];
 } TeeData;
@@ -111,7 +112,8 @@ static PyObject *tee_extend(PyObject *Py_UNUSED(module), PyObject *const *args, 
 }
 
 static PyMethodDef of_tees[] = {
-    {"tee_extend", (PyCFunction)(void (*)(void))tee_extend, METH_FASTCALL, "tee_extend(data, *items): the tee has read these too."},
+    {"tee_extend", (PyCFunction)(void (*)(void))tee_extend, METH_FASTCALL,
+     "tee_extend(data, *items): the tee has read these too."},
     {NULL, NULL, 0, NULL},
 };
 

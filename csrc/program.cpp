@@ -79,8 +79,8 @@ bool Packer::sequence(char kind, PyObject *value) {
     if (!PyTuple_Check(value)) return fail("an operand is not a tuple");
     Py_ssize_t n = PyTuple_GET_SIZE(value);
     int32_t op = p->code[p->starts.back()];
-    bool slots = op == FJ_OP_SLOTS,
-         may_be_empty = slots || op == FJ_OP_CALLEE || op == FJ_OP_BUILD_GENERATOR || op == FJ_OP_BUILD_FRAME || op == FJ_OP_BUILD_FUNCTION;
+    bool slots = op == FJ_OP_SLOTS, may_be_empty = slots || op == FJ_OP_CALLEE || op == FJ_OP_BUILD_GENERATOR ||
+                                                   op == FJ_OP_BUILD_FRAME || op == FJ_OP_BUILD_FUNCTION;
     p->code.push_back(static_cast<int32_t>(n));
     for (Py_ssize_t i = 0; i < n; i++) {
         int32_t v;

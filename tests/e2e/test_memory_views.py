@@ -100,7 +100,7 @@ def test_what_refuses_buffers(x):
     for each in (memoryview(b"ab"), bytearray(b"ab")):
         for attempt in (
             lambda each=each: "a" + each, lambda each=each: "a" in each, lambda each=each: each in "a", lambda each=each: "".join([each]),
-            lambda each=each: str(each, "nothing"), lambda each=each: struct.unpack("<q", each),
+            lambda each=each: str(each, 3), lambda each=each: struct.unpack("<q", each),
         ):  # fmt: skip
             try:
                 found.append(attempt())

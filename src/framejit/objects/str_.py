@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import encodings.aliases
 import operator
+import pkgutil
 import re
 from _string import formatter_field_name_split, formatter_parser  # type: ignore[import-not-found]
 from collections.abc import Iterator, Sequence
@@ -225,7 +226,8 @@ def str_translate(s: Services, self: Value, table: Value) -> Value:
 
 
 ERRORS = ("strict", "ignore", "replace", "backslashreplace", "xmlcharrefreplace", "namereplace", "surrogateescape", "surrogatepass")
-ENCODINGS = {name.replace("_", "") for pair in encodings.aliases.aliases.items() for name in pair}
+CODECS = (*(module.name for module in pkgutil.iter_modules(encodings.__path__)), *encodings.aliases.aliases)
+ENCODINGS = {name.replace("_", "") for name in CODECS}
 DROPPED = {ord(sign): None for sign in "-_ "}
 
 
