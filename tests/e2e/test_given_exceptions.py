@@ -499,3 +499,27 @@ def holds_its_traceback(error):
 def test_a_frame_that_holds_its_own_traceback(x, error):
     entry = holds_its_traceback(error)
     return x + 1, entry is error.__traceback__
+
+
+SEEN_ARGS: list = []
+
+
+def args_are_kept(x, error):
+    made = ValueError(1, x)
+    SEEN_ARGS.append(made.args)
+    other, both = KeyError("k"), (5, 6)
+    other.args = both
+    error.args = both
+    failed = OSError(2, "no")
+    return x + 1, [made, other, error, failed], [both, failed.args]
+
+
+def test_the_arguments_of_an_exception_are_one_tuple():
+    framejit.reset()
+    counter = Counter()
+    compiled = framejit.compile(args_are_kept, backend=counter)
+    for run in (args_are_kept, compiled, compiled):
+        SEEN_ARGS.clear()
+        _, (made, other, error, failed), (both, of_failed) = run(torch.ones(2), ValueError(7))
+        assert made.args is SEEN_ARGS[0] and other.args is both and error.args is both and failed.args is of_failed
+    assert counter.graphs == 1

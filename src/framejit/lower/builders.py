@@ -184,9 +184,7 @@ def _exception(m: Materializer, ref: Ref) -> int:
 
 def _fill_exception(m: Materializer, ref: Ref, register: int) -> None:
     fields = m.heap.fields_of(ref)
-    args = fields[exception.ARGS]
-    if exception.MADE not in fields or args is not fields[exception.MADE]:
-        m.effect(BaseException.__init__, register, *(m.value(item) for item in args.items))
+    m.add("STORE_ATTR", register, m.packer.const("args"), m.value(fields[exception.ARGS]))  # that very tuple: others may hold it
     for name, field in (("__context__", exception.CONTEXT), ("__cause__", exception.CAUSE), ("__traceback__", exception.TRACEBACK)):
         if fields.get(field, NONE) is not NONE:
             m.add("STORE_ATTR", register, m.packer.const(name), m.value(fields[field]))

@@ -212,7 +212,8 @@ def _set_field(s: Services, v: Ref, name: str, new: Value | None) -> None:
     assert new is not None
     field(s, v, name)
     if name == "args":
-        s.heap.set(v, ARGS, Pack(tuple, tuple(s.listed(new))))
+        given = s.force(new)
+        s.heap.set(v, ARGS, given if isinstance(given, Pack) and given.cls is tuple else Pack(tuple, tuple(s.listed(new))))
         return
     new = s.force(new)
     if name in LINKS:
