@@ -6,6 +6,7 @@ import inspect
 import operator
 import sys
 import types
+from collections.abc import Collection
 from typing import Any
 
 from framejit.core.services import Services
@@ -17,20 +18,34 @@ from framejit.rules.registry import handler
 class SignatureIs:
     """A guard: what the signature of a function is made of, beside its code."""
 
-    __slots__ = ("parts",)
+    __slots__ = ("defaults", "keywords", "notes")
 
     def __init__(self, function: types.FunctionType):
-        self.parts = self._parts(function)
-
-    @staticmethod
-    def _parts(function: types.FunctionType) -> list[Any]:
-        marks = [name in vars(function) for name in ("__wrapped__", "__signature__")]
-        given = [*(function.__kwdefaults__ or {}).items(), *function.__annotations__.items()]
-        return [function.__defaults__, *marks, *(part for pair in given for part in pair)]
+        self.defaults, self.keywords = function.__defaults__, dict(function.__kwdefaults__ or {})
+        self.notes = dict(function.__annotations__)
 
     def __call__(self, function: types.FunctionType) -> bool:
-        parts = self._parts(function)
-        return len(parts) == len(self.parts) and all(map(operator.is_, parts, self.parts))
+        own, defaults = function.__dict__, function.__defaults__
+        if own and ("__wrapped__" in own or "__signature__" in own):
+            return False
+        if defaults is not self.defaults and not _are_same(defaults or (), self.defaults or ()):
+            return False
+        return _has_same(function.__kwdefaults__ or {}, self.keywords) and _has_same(function.__annotations__, self.notes)
+
+
+def _has_same(found: dict[str, Any], kept: dict[str, Any]) -> bool:
+    return len(found) == len(kept) and (not found or (_are_same(found, kept) and _are_same(found.values(), kept.values())))
+
+
+def _are_same(found: Collection[Any], kept: Collection[Any]) -> bool:
+    """Whether these are the same objects, or equal numbers and texts: a function that is made anew has others."""
+    if len(found) != len(kept):
+        return False
+    return all(map(operator.is_, found, kept)) or all(map(_is_same, found, kept))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and type(one) in (int, str) and one == other)
 
 
 @handler(inspect.signature)
@@ -46,7 +61,10 @@ def signature(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value
     if path is None or hasattr(real, "__wrapped__") or hasattr(real, "__signature__"):
         return NotImplemented
     s.guard(path, "FUNC_CODE", real.__code__)
-    s.guard(path, "PY", SignatureIs(real))
+    key = SignatureIs, path
+    if key not in s.trace.cache:
+        s.trace.cache[key] = SignatureIs(real)
+    s.guard(path, "PY", s.trace.cache[key])
     found = inspect.signature(real)
     if bound:
         found = found.replace(parameters=list(found.parameters.values())[1:])
