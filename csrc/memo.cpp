@@ -122,6 +122,7 @@ struct Recorder {
     bool field(const int32_t *a, int32_t made);
     bool method(const int32_t *a);
     bool member(const int32_t *a, int32_t made);
+    bool class_name(const int32_t *a, int32_t made);
     bool dict_place(int32_t v, int32_t made);
     bool typed(int32_t v);
     bool version(int32_t v);
@@ -248,6 +249,21 @@ bool Recorder::member(const int32_t *a, int32_t made) {
     return true;
 }
 
+// The name of a class that a constant is.
+bool Recorder::class_name(const int32_t *a, int32_t made) {
+    PyObject *cls = object(a[2]), *name = m.constant(a[3]);
+    if (!values[a[2]].fixed || !PyType_Check(cls) ||
+        !PyType_HasFeature(reinterpret_cast<PyTypeObject *>(cls), Py_TPFLAGS_HEAPTYPE))
+        return false;
+    auto *type = reinterpret_cast<PyHeapTypeObject *>(cls);
+    PyObject **place = nullptr;
+    if (_PyUnicode_EqualToASCIIString(name, "__name__")) place = &type->ht_name;
+    if (_PyUnicode_EqualToASCIIString(name, "__qualname__")) place = &type->ht_qualname;
+    if (!place || *place != object(made)) return false; // a metaclass may have another attribute of the name
+    word(place);
+    return true;
+}
+
 bool Recorder::steady_load(const int32_t *a, int32_t made) {
     switch (*a) {
     case FJ_OP_LOAD_SLOT: return root(*a, a[2], made);
@@ -264,6 +280,7 @@ bool Recorder::steady_load(const int32_t *a, int32_t made) {
     case FJ_OP_LOAD_METHOD_FUNC: return method(a);
     case FJ_OP_LOAD_MEMBER: return member(a, made);
     case FJ_OP_LOAD_CELL: return cell(a[2]);
+    case FJ_OP_LOAD_ATTR: return class_name(a, made);
     case FJ_OP_LOAD_TYPE: return typed(a[2]);
     default: return false;
     }

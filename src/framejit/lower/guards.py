@@ -36,6 +36,7 @@ IN_DICTS = (DICT_ITEM, DICT_KEY, DICT_VALUE)
 OF_DICT = ("DICT_MISSING", "DICT_KEYS", "LEN")
 OF_VALUE = ("EQ", "IS", "IS_NOT")
 OF_SLOTS = ("SLOT_EMPTY", "SLOT_QUIET")  # what is looked at where it lies, if there is something
+IN_PYTHON = ("PY", "PY_OF")
 OF_SEVERAL = ("DISTINCT", "NO_OVERLAP", "PY_OF")  # the operand is (count or function, paths)
 
 
@@ -182,8 +183,11 @@ class Head:
     # -- emission -------------------------------------------------------------------------------------------------
 
     def emit(self, guards: Sequence[Guard]) -> list[Instruction | Label]:
-        """The guards in their order, each path loaded in front of its first use, then what else is wanted."""
-        for guard in guards:
+        """The guards in their order, each path loaded in front of its first use, then what else is wanted.
+
+        Those in Python are the last: only what stands in front of them is remembered (`csrc/memo.cpp`).
+        """
+        for guard in sorted(guards, key=lambda guard: guard.predicate in IN_PYTHON):
             path = guard.path
             if path is None or guard.predicate in OF_SLOTS:
                 self._check_global(guard)

@@ -57,7 +57,7 @@ def signature(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value
     real = function.obj if isinstance(function, Const) else function.real if isinstance(function, Ref) else None
     if len(args) != 1 or kwargs or type(real) is not types.FunctionType:
         return NotImplemented
-    path = path_of(s, function)
+    path = s.trace.roots.const(real) if isinstance(function, Const) else path_of(s, function)
     if path is None or hasattr(real, "__wrapped__") or hasattr(real, "__signature__"):
         return NotImplemented
     s.guard(path, "FUNC_CODE", real.__code__)
