@@ -1,4 +1,4 @@
-// Whether the death of a frame's value may run Python code: what a region lets go of without having looked at it.
+// Whether the death of a value may run Python code: what a region lets go of without having looked at it.
 #include "machine.h"
 
 namespace fj {
@@ -75,6 +75,16 @@ static const int32_t *if_quiet(Run &m, PyObject *value, PyObject *ask, const int
 
 const int32_t *op_CHECK_SLOT_QUIET(Run &m, const int32_t *a) {
     return if_quiet(m, a[1] < m.frame->nslots ? m.frame->slots[a[1]] : nullptr, m.constant(a[2]), a + 3);
+}
+
+const int32_t *op_CHECK_QUIET(Run &m, const int32_t *a) { return if_quiet(m, m.reg(a[1]), m.constant(a[2]), a + 3); }
+
+const int32_t *op_CHECK_ITEM_QUIET(Run &m, const int32_t *a) {
+    PyObject *dict = m.reg(a[1]), *key = m.constant(a[2]);
+    if (!PyDict_Check(dict) || !key) return nullptr;
+    PyObject *item = PyDict_GetItemWithError(dict, key);
+    if (!item && PyErr_Occurred()) return m.error();
+    return if_quiet(m, item, m.constant(a[3]), a + 4);
 }
 
 const int32_t *op_CHECK_CALLER_QUIET(Run &m, const int32_t *a) {

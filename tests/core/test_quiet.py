@@ -1,4 +1,4 @@
-"""CHECK_SLOT_QUIET: the C++ look at a value says what `lifetime.ending` says, and asks Python where it cannot tell."""
+"""CHECK_SLOT_QUIET, CHECK_QUIET: the C++ look at a value says what `lifetime.ending` says, and asks Python where it cannot tell."""
 
 import collections
 import types
@@ -102,3 +102,12 @@ def test_python_is_asked_about_doubtful_ones_only():
 def test_an_unbound_slot_beyond_the_frame():
     rows = (Instruction("CHECK_SLOT_QUIET", (3, 0)), Instruction("LOAD_CONST", (0, 0)), Instruction("RETURN", (0,)))
     assert _C.run(Listing("test", rows, (None,), 2, ()).pack(), (1,))[0] == "exit"
+
+
+def test_a_value_in_a_register_is_asked_as_one_in_a_slot():
+    for value in (*QUIET, *LOUD):
+        rows = (
+            Instruction("LOAD_SLOT", (0, 0)), Instruction("CHECK_QUIET", (0, 0)), Instruction("LOAD_CONST", (0, 0)), Instruction("RETURN", (0,)),
+        )  # fmt: skip
+        packed = Listing("test", rows, (lifetime.is_quiet,), 2, ()).pack()
+        assert _C.run(packed, (value,))[0] == run(value, lifetime.is_quiet)

@@ -316,3 +316,23 @@ def test_a_region_that_begins_between_the_defaults_and_their_function(x):
         return p, q, r
 
     return x + 1, function(1), function(1, 3)
+
+
+@check(lambda: (torch.ones(2), ()), lambda: (torch.ones(2), (ValueError, OSError)), lambda: (torch.ones(2), (KeyError,)), breaks=0)
+def test_a_handler_for_no_class_or_for_those_given(x, kinds):
+    seen = []
+    try:
+        try:
+            raise KeyError("one")
+        except ():
+            seen.append("none")
+    except KeyError:
+        seen.append("outer")
+    try:
+        try:
+            raise KeyError("two")
+        except kinds:
+            seen.append("given")
+    except KeyError:
+        seen.append("outer")
+    return x + 1, seen

@@ -523,3 +523,22 @@ def test_the_arguments_of_an_exception_are_one_tuple():
         _, (made, other, error, failed), (both, of_failed) = run(torch.ones(2), ValueError(7))
         assert made.args is SEEN_ARGS[0] and other.args is both and error.args is both and failed.args is of_failed
     assert counter.graphs == 1
+
+
+def test_locals_of_a_frame_that_a_break_left_open_are_asked_for():
+    def inner(x, n):
+        doubled = x + n
+        if n > 1:
+            raise ValueError(n)
+        return doubled
+
+    def function(x, n):
+        try:
+            return inner(x, n)
+        except ValueError as error:
+            return error.__traceback__.tb_next.tb_frame.f_locals["doubled"] + 1
+
+    framejit.reset()
+    compiled = framejit.compile(function, backend=Counter())
+    for n in (0, 2, 3, 1, 2):
+        assert compiled(torch.ones(2), n).tolist() == function(torch.ones(2), n).tolist()

@@ -153,6 +153,16 @@ def _slot_quiet(value: Any, operand: Any) -> bool:
     return value is operand or is_quiet(value)
 
 
+@predicate("QUIET", "the death of {path} runs no code", "CHECK_QUIET")
+def _value_quiet(value: Any, operand: Any) -> bool:
+    return bool(operand(value))
+
+
+@predicate("ITEM_QUIET", "the death of {path}[{operand}], if there, runs no code", "CHECK_ITEM_QUIET")
+def _item_quiet(value: Any, operand: Any) -> bool:
+    return is_quiet(dict.get(value, operand))
+
+
 @predicate("CALLER", "a caller waits as {operand}")
 def _caller(value: Any, operand: Any) -> bool:
     return value == operand

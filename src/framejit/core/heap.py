@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from types import CellType
+from types import CellType, MemberDescriptorType
 from typing import Any
 
 from framejit.core.errors import Unsupported
@@ -125,7 +125,10 @@ class Heap:
         if issubclass(type(real), dict) and type(field) is tuple:
             of_key = field[0] == "k" and not isinstance(field[1], Ref)
             return dict.values(real) if field is self.ITEMS else [dict.get(real, field[1])] if of_key else ()
-        return list(real) if type(real) in (list, set) and field is self.ITEMS else ()
+        if type(field) is MemberDescriptorType:
+            return _slot(field, real)
+        kind = next((kind for kind in (list, set) if field is self.ITEMS and issubclass(type(real), kind)), None)
+        return () if kind is None else kind.__iter__(real)
 
     @contextmanager
     def watched(self) -> Iterator[dict[tuple[Ref, Any], Any]]:
@@ -169,6 +172,14 @@ class Heap:
         for ref, writes in self.written.items():
             if not ref.virtual:
                 yield ref, list(writes)
+
+
+def _slot(member: MemberDescriptorType, instance: Any) -> tuple[Any, ...]:
+    """What a slot of an object holds, if anything."""
+    try:
+        return (member.__get__(instance),)
+    except AttributeError:
+        return ()
 
 
 def _endings(objects: Iterable[Any]) -> frozenset[int]:

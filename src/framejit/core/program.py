@@ -88,7 +88,7 @@ TEXTS: dict[str, str] = {
     "LOAD_METHOD_FUNC": "{0} = {1}.__func__", "LOAD_LEN": "{0} = len({1})", "LOAD_SIZE": "{0} = {1}.size({2})",
     "LOAD_STRIDE": "{0} = {1}.stride({2})", "LOAD_OFFSET": "{0} = {1}.storage_offset()",
     "LOAD_MRO": "{0} = {1}.__mro__", "CHECK_SLOT_EMPTY": "{slot} unbound", "CHECK_SLOT_QUIET": "{slot} quiet",
-    "CHECK_CELL_EMPTY": "{0} empty",
+    "CHECK_QUIET": "{0} quiet", "CHECK_ITEM_QUIET": "{0}[{1}] quiet", "CHECK_CELL_EMPTY": "{0} empty",
     "CHECK_TYPE": "{0} TYPE_IS {1}", "CHECK_IS": "{0} IS {1}", "CHECK_IS_NOT": "{0} IS_NOT {1}",
     "CHECK_EQ": "{0} EQ {1}", "CHECK_SAME": "{0} SAME {1}", "CHECK_NOT_SAME": "{0} NOT_SAME {1}",
     "CHECK_DISTINCT": "DISTINCT {0} of {1}", "CHECK_LEN": "{0} LEN {1}", "CHECK_DICT_MISSING": "{0} MISSING {1}",

@@ -297,6 +297,16 @@ def _(m: Machine, slot: int, ask: Any) -> None:
     need(slot >= len(m.slots) or m.slots[slot] is _C.NULL or ask(m.slots[slot]))
 
 
+@op("CHECK_QUIET")
+def _(m: Machine, value: int, ask: Any) -> None:
+    need(ask(m.regs[value]))
+
+
+@op("CHECK_ITEM_QUIET")
+def _(m: Machine, holder: int, key: Any, ask: Any) -> None:
+    need(ask(dict.get(m.regs[holder], key)))
+
+
 @op("CHECK_CELL_EMPTY")
 def _(m: Machine, r: int) -> None:
     need(isinstance(m.regs[r], types.CellType) and not _full(m.regs[r]))

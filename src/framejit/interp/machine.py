@@ -203,6 +203,7 @@ class Interpreter:
                 self.note_overwritten(index)
             elif isinstance(slot, (Lazy, Ref)) and slot.path is not None and slot.path.kind in FRAME_SLOTS:
                 self.note_quiet(slot.path, slot)
+                self.trace.flag("dropped")
 
     def empty_slot(self, index: int) -> None:
         """The running frame empties a slot by itself: if it is a real one, the slot must be empty now or have been so before."""

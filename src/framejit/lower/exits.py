@@ -13,7 +13,7 @@ from framejit.core.state import Exit, ExitKind, FrameState
 from framejit.core.value import Null, Value
 from framejit.lower.materialize import Materializer
 from framejit.lower.pack import Instruction, Label
-from framejit.objects import deaths
+from framejit.objects import deaths, frame_
 
 GENERATOR_FLAGS = 0x20 | 0x80 | 0x200
 
@@ -72,6 +72,7 @@ class Exits:
         self.code: list[Instruction | Label] = []
         self.plain: list[list[Any]] = []  # per frame: registers, or the dead value whose register is still open
         self.deferred: list[Any] = []
+        self.keep = False  # whether all frames get their dead locals too
 
     def add(self, op: str, *operands: Any) -> None:
         """Emit an instruction."""
@@ -92,6 +93,7 @@ class Exits:
         assert leave.state is not None
         self.chain = leave.state.chain()
         m.has_frames = len(self.chain) > 1
+        self.keep = any(frame_.looks_at_others(state.code) for state in self.chain)  # into tracebacks of inner ones
         self.frames = [self._values(state, state is self.chain[0]) for state in self.chain]
         self.functions = [m.value(state.func) for state in self.chain[1:]]
         self.extras = [EMPTY if state.extra is None else m.value(state.extra) for state in self.chain[:-1]]
@@ -101,7 +103,7 @@ class Exits:
         """A register for each live entry of a frame, the value itself for each dead one."""
         code = decode(state.code)
         live = analyze(code).live[code.by_pc[state.pc]]
-        keep = self.m.keeps_dead(state.code)
+        keep = self.keep or self.m.keeps_dead(state.code)
         entries: list[Any] = []
         for index, value in enumerate((*state.slots, *state.stack)):
             if is_root and self._is_slot(value, index, self.leave.leaves):

@@ -311,6 +311,8 @@ class Head:
             self._add(op, self.packer.const(operand), (register,), note=note)
         elif guard.predicate in ("SAME", "NOT_SAME"):
             self._add(op, register, self.load(operand), note=note)
+        elif guard.predicate == "ITEM_QUIET":
+            self._add(op, register, self.packer.const(operand), self.packer.const(is_quiet), note=note)
         elif KINDS[op] == "r":
             self._add(op, register, note=note)
         elif KINDS[op] == "ri":

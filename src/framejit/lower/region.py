@@ -17,6 +17,7 @@ from framejit.core.state import Exit
 from framejit.core.trace import Input, Trace
 from framejit.core.value import Number
 from framejit.lower import builders, classes, contexts
+from framejit.lower.dropped import guard_dropped
 from framejit.lower.effects import Effects, told_apart, written_classes
 from framejit.lower.exits import Exits
 from framejit.lower.guards import Head, Note
@@ -64,6 +65,7 @@ class Lowering:
         self._prepare()
 
     def _prepare(self) -> None:
+        guard_dropped(self.trace)
         self.head.plan(list(self.trace.guards.values()))
         for path in self.trace.bound:
             self.head.want(path)

@@ -465,7 +465,7 @@ def matches(s: Services, raised: Value, kind: Value) -> bool:
 def except_types(s: Services, kind: Value) -> list[type]:
     """The classes of an `except` clause."""
     kind = s.force(kind)
-    items = tuple_items(s, kind)
+    items = tuple(map(Const, kind.obj)) if isinstance(kind, Const) and issubclass(type(kind.obj), tuple) else tuple_items(s, kind)
     found = [s.force(item) for item in ((kind,) if items is None else items)]
     for item in found:
         if not is_exception_class(item):

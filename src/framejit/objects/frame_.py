@@ -31,6 +31,11 @@ def looks_at_locals(code: types.CodeType) -> bool:
     return not LOOKS_AT_LOCALS.isdisjoint(code.co_names)
 
 
+def looks_at_others(code: types.CodeType) -> bool:
+    """Whether the code asks frames, those of tracebacks too, for their locals."""
+    return "f_locals" in code.co_names
+
+
 def _frame(s: Services, depth: int) -> Value:
     s.know_callers(depth)  # type: ignore[attr-defined]
     return s.heap.new(types.FrameType, {DEPTH: depth, FRAME: s.frames[depth], STEP: s.steps})  # type: ignore[attr-defined]
