@@ -247,3 +247,21 @@ def test_a_frame_that_waited_ends_with_what_it_holds():
                 log.append(error.args)
             seen.append(log[1:])
         assert seen[0] == seen[1]
+
+
+def test_new_and_real_objects_of_a_frame_that_ends_die_in_its_order():
+    def function(x, log, ends):
+        framejit.graph_break()
+        _first = Ends(log, "first") if ends else None
+        framejit.graph_break()
+        second = [Ends(log, "second")]
+        return x + len(second)
+
+    framejit.reset()
+    compiled = framejit.compile(function, backend=Counter())
+    for ends in (False, True, False, True):
+        seen = []
+        for call in (compiled, function):
+            log = []
+            seen.append((call(torch.ones(2), log, ends).tolist(), log))
+        assert seen[0] == seen[1]

@@ -542,3 +542,24 @@ def test_locals_of_a_frame_that_a_break_left_open_are_asked_for():
     compiled = framejit.compile(function, backend=Counter())
     for n in (0, 2, 3, 1, 2):
         assert compiled(torch.ones(2), n).tolist() == function(torch.ones(2), n).tolist()
+
+
+def test_a_frame_that_went_on_behind_a_break_ends_at_its_line():
+    def function(x, error, early):
+        try:
+            raise error
+        except ValueError:
+            framejit.graph_break()
+            if early:
+                return x + 1
+        return x + 2
+
+    framejit.reset()
+    compiled = framejit.compile(function, backend=Counter())
+    for early in (True, False, True, False):
+        ended = []
+        for call in (compiled, function):
+            error = ValueError("seen")
+            call(torch.ones(2), error, early)
+            ended.append(error.__traceback__.tb_frame.f_lineno)
+        assert ended[0] == ended[1]

@@ -153,6 +153,8 @@ class Exits:
                 self.add("RETURN_AT", self.returned, leave.instr.pc)
             elif self.root.co_flags & GENERATOR_FLAGS and not leave.leaves:
                 self.add("RETURN_AT", self.returned, _return_pc(self.root))
+            elif self.pc and leave.instr is not None:  # somebody may have seen the frame: it ends at its line
+                self.add("RETURN_AT", self.returned, leave.instr.pc)
             else:
                 self.add("RETURN", self.returned)
             return self.code

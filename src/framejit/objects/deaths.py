@@ -467,6 +467,9 @@ def leave(s: Services, frame: Any, step: int) -> None:
             if isinstance(value, (Ref, Pack)) and value.path is None:
                 slots[index] = NULL
                 settle(s, step, (value,))
+        slots[:] = saved
+        if lost and is_root:  # another frame may come with real ones in these slots, which die in between
+            s.note_ends(frame)  # type: ignore[attr-defined]
     slots[:] = saved
 
 
