@@ -15,11 +15,15 @@ from framejit.objects.reach import parts
 from framejit.objects.rebuild import ADVANCERS
 
 KNOWN = ("EQ", "IS", "TENSOR")  # what is asked so holds nothing that runs code
+PLAIN = (int, float, bool, str, bytes, complex, type(None))  # nor do objects of these classes
 
 
 def guard_dropped(trace: Trace) -> None:
     """Ask of each value that was dropped here without effect whether that is so: where it is not, CPython has to see its death."""
-    known = {guard.path for guard in trace.guards.values() if guard.predicate in KNOWN}
+    known = {
+        guard.path for guard in trace.guards.values()
+        if guard.predicate in KNOWN or (guard.predicate == "TYPE" and any(guard.operand is cls for cls in PLAIN))
+    }  # fmt: skip
     for path, real in list(_dropped(trace.heap)):
         if path not in known and type(real) is not TracebackType and is_quiet(real):
             trace.guard(path, "QUIET", is_quiet)
