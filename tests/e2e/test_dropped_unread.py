@@ -265,3 +265,25 @@ def test_new_and_real_objects_of_a_frame_that_ends_die_in_its_order():
             log = []
             seen.append((call(torch.ones(2), log, ends).tolist(), log))
         assert seen[0] == seen[1]
+
+
+def test_an_attribute_of_a_class():
+    class Holder:
+        held = 0
+
+    def function(x, log):
+        log.append("start")
+        Holder.held = 1
+        log.append("set")
+        return x + 1
+
+    framejit.reset()
+    compiled = framejit.compile(function, backend=Counter())
+    for ends in (False, True, False, True):
+        seen = []
+        for call in (compiled, function):
+            log = []
+            Holder.held = Ends(log, "held") if ends else 2
+            call(torch.ones(2), log)
+            seen.append(log)
+        assert seen[0] == seen[1]

@@ -15,6 +15,7 @@ from framejit.reasons import R
 
 LONGEST = 4096  # items
 MOST_KEPT = 1 << 25  # items of all states of containers that a capture keeps: some hundred megabytes
+NAMESPACE_OF: Any = vars(type)["__dict__"].__get__
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
 
@@ -127,6 +128,9 @@ class Heap:
             return dict.values(real) if field is self.ITEMS else [dict.get(real, field[1])] if of_key else ()
         if type(field) is MemberDescriptorType:
             return _slot(field, real)
+        if type(field) is tuple and field[0] == "attribute" and issubclass(type(real), type):
+            namespace = NAMESPACE_OF(real)
+            return (namespace[field[1]],) if field[1] in namespace else ()
         kind = next((kind for kind in (list, set) if field is self.ITEMS and issubclass(type(real), kind)), None)
         return () if kind is None else kind.__iter__(real)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from types import CellType, MemberDescriptorType, TracebackType
 from typing import Any
 
-from framejit.core.heap import Heap
+from framejit.core.heap import NAMESPACE_OF, Heap
 from framejit.core.lifetime import is_quiet
 from framejit.core.path import Path
 from framejit.core.trace import Trace
@@ -27,9 +28,19 @@ def guard_dropped(trace: Trace) -> None:
     for path, real in list(_dropped(trace.heap)):
         if path not in known and type(real) is not TracebackType and is_quiet(real):
             trace.guard(path, "QUIET", is_quiet)
+    for ref, fields in list(trace.heap.dirty()):
+        for field in fields if issubclass(type(ref.real), type) else ():
+            quiet = functools.partial(is_quiet_in_class, name=field[1]) if type(field) is tuple and field[0] == "attribute" else None
+            if quiet is not None and quiet(ref.real):
+                trace.guard(ref.path, "PY", quiet)
     for ref, key in list(_keys(trace.heap)):
         if is_quiet(dict.get(ref.real, key)):
             trace.guard(ref.path, "ITEM_QUIET", key)
+
+
+def is_quiet_in_class(cls: type, name: str) -> bool:
+    """Whether no Python code runs when a class loses what it has itself under a name."""
+    return is_quiet(NAMESPACE_OF(cls).get(name))
 
 
 def _dropped(heap: Heap) -> Iterator[tuple[Path, Any]]:
