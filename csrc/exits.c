@@ -36,9 +36,19 @@ static FJOut fail(Exit *e) {
 }
 
 void fj_release(PyObject **regs, int count, const uint8_t *live) {
-    for (int i = 0; i < count; i++)
-        if (regs[i] && Py_REFCNT(regs[i]) > 1 && !(live && live[i])) Py_CLEAR(regs[i]);
-    for (int i = count - 1; i >= 0; i--)
+    int first = count, last = -1; // of those that end here
+    for (int i = 0; i < count; i++) {
+        PyObject *value = regs[i];
+        if (!value || (live && live[i])) continue;
+        if (Py_REFCNT(value) > 1) {
+            regs[i] = NULL;
+            Py_DECREF(value);
+        } else {
+            if (first > i) first = i;
+            last = i;
+        }
+    }
+    for (int i = last; i >= first; i--)
         if (!(live && live[i])) Py_CLEAR(regs[i]);
 }
 
