@@ -133,3 +133,25 @@ def test_a_float_that_turns_into_an_int_or_a_tensor():
     x = torch.arange(3)
     for number in (0.5, 0.25, 2, True, torch.tensor(0.5), 0.75, math.nan, -0.0, 3):
         same(compiled(x, number), x * number)
+
+
+SIGNS = {
+    "abs": abs, "abs of a product": lambda v: abs(-0.0 * v), "abs of a truth": lambda v: abs(v > 0), "abs of an int": lambda v: abs(int(v * 4)),
+    "round": lambda v: round(v, 1), "minus": lambda v: -v, "product": lambda v: v * -0.0, "remainder": lambda v: v % 1.0,
+    "largest": lambda v: max(0.0, v), "smallest": lambda v: min([v, 0.0]), "order": lambda v: sorted([v, 0.0, -0.0]), "divmod": lambda v: divmod(v, 2.0),
+    "or": lambda v: v or 5.0, "sum": lambda v: sum([v]), "text": str,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", SIGNS)
+def test_zeros_keep_their_sign(body):
+    framejit.reset()
+    counter = Counter()
+
+    def function(x, number):
+        return x + 1, SIGNS[body](number)
+
+    compiled = framejit.compile(function, backend=counter)
+    for number in (1.5, 2.5, 3.5, 0.0, -0.0, -1.5, -3.0, 0.0, -0.0):
+        assert repr(compiled(torch.ones(1), number)[1]) == repr(function(torch.ones(1), number)[1])
+    assert counter.graphs >= 1

@@ -252,7 +252,9 @@ def abs_(s: Services, v: Value) -> Value:
     if isinstance(v, Const) and type(v.obj) in (int, float, bool, complex):
         return run(s, abs, v.obj)
     if isinstance(v, Number):
-        return s.unary("-", v) if s.truth(s.compare("<", v, Const(0))) else v
+        if s.truth(s.compare("<", v, Const(0))):
+            return s.unary("-", v)
+        return s.binary("+", v, Const(0.0)) if v.cls is float else s.unary("+", v)  # -0.0 loses its sign, True becomes 1
     return _special(s, v, "__abs__", error)
 
 
