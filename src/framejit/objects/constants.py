@@ -50,6 +50,8 @@ def constant(s: Services, value: Value) -> Any:
         members = s.trace.cache.get((FROZEN, value)) if value.cls is frozenset else None
         if members is not None and twin_of(s, members) is not None:
             return members.twin()
+        if members is not None and len(members) > 1 and not members.ordered:
+            return s.unsupported(R.UNKNOWN_ITERATOR, value, "the order of a set of objects")
         if value.cls in AGGREGATES:
             return value.cls(constant(s, item) for item in value.items)
     content = tuple_items(s, value)
