@@ -103,9 +103,6 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
         stopped = raised.value
     finally:
         interp.base = base
-        left = interp.state["handled"]
-        if left is not handled or own is not None:
-            heap.set(ref, HANDLED, MISSING if left is handled else left)
         interp.trace.trail.put(interp.state, "handled", handled)
         heap.set(ref, RUNNING, False)
     if stopped is not None:

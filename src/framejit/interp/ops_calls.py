@@ -234,7 +234,11 @@ def _set_handled(interp: Interpreter, value: Value) -> None:
 @raw("PUSH_EXC_INFO")
 def push_exc_info(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     raised, before = frame.stack[-1], interp.state["handled"]
-    frame.stack[-1:] = [NONE if before is frame.inherited else before, raised]
+    if frame.generator is not None:  # it remembers what it handles itself
+        own = interp.heap.get(frame.generator, generator.HANDLED)
+        before = NONE if own is None or own is MISSING else own
+        interp.heap.set(frame.generator, generator.HANDLED, raised)
+    frame.stack[-1:] = [before, raised]
     _set_handled(interp, raised)
     frame.index += 1
 
@@ -242,7 +246,9 @@ def push_exc_info(interp: Interpreter, frame: Frame, ins: Instr) -> None:
 @raw("POP_EXCEPT")
 def pop_except(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     old, before = interp.state["handled"], frame.stack.pop()
-    own = frame.inherited is None or not interp.is_same(before, NONE)
+    own = frame.generator is None or not interp.is_same(before, NONE)
+    if frame.generator is not None:
+        interp.heap.set(frame.generator, generator.HANDLED, before if own else MISSING)
     _set_handled(interp, before if own else frame.inherited)  # type: ignore[arg-type]
     frame.index += 1
     after_drop(interp, old)

@@ -86,12 +86,28 @@ class ViewModel(ExactModel):
         other = s.force(other)
         if VIEWS[v.cls] == "values" or not (set_.is_set(other) or VIEWS.get(other.cls) in ("keys", "items")):
             return None
+        if VIEWS[v.cls] == VIEWS.get(other.cls) == "items":
+            return bool_const(_relate(s, symbol, full(s, source(s, v)), full(s, source(s, other))))
         one, two = _operand(s, v)[0], _operand(s, other)[0]
         tell_apart(s, one, two)
         return bool_const(set_.RELATIONS[symbol](one.keys(), two.keys()))
 
     def hash_key(self, s: Services, v: Value) -> Any:
         return v
+
+
+def _relate(s: Services, symbol: str, one: Entries, two: Entries) -> bool:
+    """Compare the items of two dicts: values are compared, not hashed."""
+    tell_apart(s, one, two)
+    if symbol in ("==", "!="):
+        return (len(one) == len(two) and _all_in(s, one, two)) is (symbol == "==")
+    if symbol[0] == ">":
+        one, two = two, one
+    return (len(one) < len(two) or (symbol[1:] == "=" and len(one) == len(two))) and _all_in(s, one, two)
+
+
+def _all_in(s: Services, one: Entries, two: Entries) -> bool:
+    return all(name in two and same_or_equal(s, two[name][1], value) for name, (_, value) in one.items())
 
 
 def _operand(s: Services, v: Value) -> tuple[Entries, Members | Items | None]:

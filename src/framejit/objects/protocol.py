@@ -553,7 +553,10 @@ def unpack(s: Services, iterable: Value) -> list[Value]:
     value = s.force(iterable)
     if isinstance(value, Pack) and value.cls is tuple:
         return list(value.items)
-    iterator = s.iter(value)
+    return _rest(s, s.iter(value))
+
+
+def _rest(s: Services, iterator: Value) -> list[Value]:
     items = []
     while (item := next_or_none(s, iterator)) is not None:
         items.append(item)
@@ -576,7 +579,7 @@ def listed(s: Services, iterable: Value) -> list[Value]:
         return unpack(s, value)
     iterator = s.iter(value)
     length_hint(s, value)
-    return unpack(s, iterator)
+    return _rest(s, iterator)
 
 
 def length_hint(s: Services, value: Value) -> None:

@@ -143,7 +143,14 @@ def _mathematical(function: Any) -> Handler:
                     return s.call(method)
                 if function is math.trunc:
                     s.raise_error(TypeError, f"type {v.cls.__name__} doesn't define __trunc__ method")
-        return fold(s, function, [_number(s, arg, how) for arg in args], {key: _number(s, arg, how) for key, arg in kwargs.items()})
+        numbers: list[Value] = []
+        for arg in args:
+            number = _number(s, arg, how)
+            numbers.append(number)
+            if isinstance(number, Const) and not isinstance(number.obj, (int, float, complex)) and len(args) > 1:
+                numbers += [Const(1.0)] * (len(args) - len(numbers))  # its error comes in front of what the others do
+                break
+        return fold(s, function, numbers, {key: _number(s, arg, how) for key, arg in kwargs.items()})
 
     how = _asked_by(function)
     return call
