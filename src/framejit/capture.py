@@ -9,6 +9,7 @@ import inspect
 import itertools
 import pkgutil
 import random
+import sys
 import threading
 import time
 import warnings
@@ -211,8 +212,9 @@ def miss(view: Any) -> bool:
         return False  # the last user of this configuration is gone
     if config.disable or view.locals is not None or _under_a_mode() or _are_replaced():
         return False
+    inherits = view.handled is None and sys.exc_info()[1] is not None
     with _LOCK:
-        return Attempt(view, options).run()
+        return Attempt(view, options, inherits).run()
 
 
 def reject(code: CodeType, pc: int, key: int, program: Any) -> None:
@@ -332,8 +334,8 @@ def _collected(enabled: bool) -> Iterator[None]:
 class Attempt:
     """The capture of one region from one frame."""
 
-    def __init__(self, view: Any, options: CompileOptions):
-        self.view, self.options = view, options
+    def __init__(self, view: Any, options: CompileOptions, inherits: bool):
+        self.view, self.options, self.inherits = view, options, inherits
         self.code: CodeType = view.code
         self.pc: int = view.pc
         self.key: int = view.key
@@ -434,7 +436,7 @@ class Attempt:
         variants = len(self.record.alive(self.pc, self.key))
         interpreter = Interpreter(Start(
             self.code, view.func, self.pc, view.slots, view.globals, view.builtins, _C.NULL, handled, self.options, decisions,
-            None if variants >= CALLER_VARIANTS else waiting(view), variants,
+            None if variants >= CALLER_VARIANTS else waiting(view), variants, self.inherits,
         ))  # fmt: skip
         try:
             return self._region(interpreter, collector)

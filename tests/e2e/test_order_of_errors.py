@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import abc
 import math
 import sys
 import weakref
 
+import pytest
 import torch
 
-from support import check
+import framejit
+from support import Counter, check
 
 
 class Converted:
@@ -106,3 +109,100 @@ def test_a_generator_keeps_what_it_handles_where_its_caller_handles_the_same(x):
     except ValueError as error:
         seen.append((str(error), error.__context__))
     return x + torch.ones(1), seen
+
+
+KEPT: list = []
+
+
+def raising(k):
+    try:
+        framejit.graph_break()
+        raise KeyError(k)
+    except KeyError as error:
+        KEPT.append(error)
+    return sys.exc_info()[0]
+
+
+def around_a_break(k):
+    yield 1
+    framejit.graph_break()
+    try:
+        raise KeyError(k)
+    except KeyError as error:
+        KEPT.append(error)
+    yield sys.exc_info()[0]
+
+
+def around_a_call(k):
+    yield 1
+    yield raising(k)
+
+
+def in_its_own_handler(k):
+    yield 1
+    try:
+        raise IndexError
+    except IndexError:
+        yield 1
+        yield raising(k)
+        framejit.graph_break()
+        try:
+            raise KeyError(7)
+        except KeyError as error:
+            KEPT.append(error)
+        yield sys.exc_info()[0]
+    yield raising(k)
+
+
+def all_in_a_handler(x, body):
+    try:
+        raise ValueError(3)
+    except ValueError:
+        return x + 1, list(body(2))
+
+
+def one_in_a_handler(x, body):
+    generator = body(2)
+    next(generator)
+    try:
+        raise ValueError(3)
+    except ValueError:
+        found = [next(generator)]
+    return x + 1, found + list(generator)
+
+
+def none_in_a_handler(x, body):
+    return x + 1, list(body(2))
+
+
+@pytest.mark.parametrize("body", [around_a_break, around_a_call, in_its_own_handler], ids=lambda body: body.__name__)
+def test_generators_that_are_driven_in_a_handler(body):
+    counter = Counter()
+    for _ in range(2):
+        for function in (none_in_a_handler, all_in_a_handler, one_in_a_handler, all_in_a_handler, none_in_a_handler):
+            seen = []
+            for run in (function, framejit.compile(function, backend=counter)):
+                KEPT.clear()
+                seen.append((run(torch.ones(2), body)[1], [repr(error.__context__) for error in KEPT]))
+            assert seen[1] == seen[0]
+    assert counter.graphs >= 1
+
+
+class Abstract(abc.ABC):
+    @abc.abstractmethod
+    def missing(self): ...
+
+
+class AbstractList(list, abc.ABC):
+    @abc.abstractmethod
+    def missing(self): ...
+
+
+class TakesMore:
+    def __new__(cls, *args):
+        return object.__new__(cls, *args)
+
+
+@check()
+def test_what_object_says_of_its_arguments(x):
+    return x + 1, tried(Abstract), tried(Abstract, 2), tried(AbstractList, [1]), tried(TakesMore, 1), tried(lambda: len(AbstractList([1])))

@@ -277,7 +277,7 @@ def prep_reraise_star(interp: Interpreter, ins: Instr, original: Value, exceptio
 @raw("RAISE_VARARGS")
 def raise_varargs(interp: Interpreter, frame: Frame, ins: Instr) -> None:
     if ins.value == 0:
-        handled = interp.state["handled"]
+        handled = exception.handled_here(interp)
         if interp.is_same(handled, NONE):
             interp.raise_error(RuntimeError, "No active exception to reraise")
         raise Raised(interp.force(handled))

@@ -8,6 +8,7 @@ import weakref
 from collections import OrderedDict, defaultdict, deque
 from typing import Any
 
+from framejit import _C
 from framejit.bytecode.decode import decode
 from framejit.bytecode.flow import analyze
 from framejit.bytecode.versions import MAKES_FRAMES
@@ -291,7 +292,11 @@ def _generator(m: Materializer, ref: Ref) -> int:
     everything = m.keeps_dead(frame.real_code)
     slots = [m.value(value) if everything or live >> index & 1 else EMPTY for index, value in enumerate(frame.slots)]
     stack = [m.value(value) for value in frame.stack]
-    return _named(m, ref, m.new("BUILD_GENERATOR", m.value(frame.func), ins.pc, (*slots, *stack)))
+    made = m.new("BUILD_GENERATOR", m.value(frame.func), ins.pc, (*slots, *stack))
+    own = m.heap.get(ref, generator.HANDLED)
+    if own is not None and own is not MISSING:
+        m.call(_C.set_generator, made, m.const(ins.pc), m.value(own), *[m.const(_C.MISSING)] * (len(slots) + len(stack)))
+    return _named(m, ref, made)
 
 
 def _named(m: Materializer, ref: Ref, register: int) -> int:

@@ -11,6 +11,7 @@ from framejit.core.heap import MISSING
 from framejit.core.services import Services
 from framejit.core.value import NONE, Const, Null, Ref, Value
 from framejit.core.where import Where
+from framejit.objects import exception
 from framejit.objects.dict_ import full
 from framejit.objects.function import cell_get
 from framejit.objects.model import model
@@ -117,7 +118,7 @@ def handled(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The exception being handled."""
     if args or kwargs:
         return s.raise_error(TypeError, f"sys.exception() takes no arguments ({len(args)} given)")
-    return s.state["handled"]  # type: ignore[attr-defined]
+    return exception.handled_here(s)
 
 
 @handler(sys.gettrace)

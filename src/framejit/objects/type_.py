@@ -101,15 +101,15 @@ def allocate(s: Services, target: Const, new: Any, args: list[Value], kwargs: di
 
 
 def _allocate(s: Services, cls: Any, owner: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if cls.__flags__ & IS_ABSTRACT:
-        abstract = vars(type)["__abstractmethods__"].__get__(cls)
-        names, many = ", ".join(sorted(abstract)), "s" if len(abstract) > 1 else ""
-        s.raise_error(TypeError, f"Can't instantiate abstract class {cls.__name__} with abstract method{many} {names}")
     if owner is object:
-        if (args or kwargs) and s.type_lookup(cls, "__init__") is object.__init__:
-            s.raise_error(TypeError, f"{cls.__name__}() takes no arguments")
         if (args or kwargs) and _had_new(s, cls):
             s.raise_error(TypeError, ONE_ARGUMENT)
+        if (args or kwargs) and s.type_lookup(cls, "__init__") is object.__init__:
+            s.raise_error(TypeError, f"{cls.__name__}() takes no arguments")
+        if cls.__flags__ & IS_ABSTRACT:
+            abstract = vars(type)["__abstractmethods__"].__get__(cls)
+            names, many = ", ".join(sorted(abstract)), "s" if len(abstract) > 1 else ""
+            s.raise_error(TypeError, f"Can't instantiate abstract class {cls.__name__} with abstract method{many} {names}")
         if not cls.__flags__ & HEAP_TYPE and cls is not object:
             s.unsupported(R.OPAQUE_CALL, cls)
         return new_instance(s, cls)

@@ -519,7 +519,7 @@ def get_ident(s: Services) -> Value:
 
 @takes(sys.exc_info, "")
 def exc_info(s: Services) -> Value:
-    handled = s.force(s.state["handled"])  # type: ignore[attr-defined]
+    handled = s.force(exception.handled_here(s))
     if isinstance(handled, Const) and handled.obj is None:
         return Pack(tuple, (NONE, NONE, NONE))
     return Pack(tuple, (Const(handled.cls), handled, exception.traceback_of(s, handled)))
