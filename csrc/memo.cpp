@@ -257,8 +257,8 @@ bool Recorder::class_name(const int32_t *a, int32_t made) {
         return false;
     auto *type = reinterpret_cast<PyHeapTypeObject *>(cls);
     PyObject **place = nullptr;
-    if (_PyUnicode_EqualToASCIIString(name, "__name__")) place = &type->ht_name;
-    if (_PyUnicode_EqualToASCIIString(name, "__qualname__")) place = &type->ht_qualname;
+    if (PyUnicode_CompareWithASCIIString(name, "__name__") == 0) place = &type->ht_name;
+    if (PyUnicode_CompareWithASCIIString(name, "__qualname__") == 0) place = &type->ht_qualname;
     if (!place || *place != object(made)) return false; // a metaclass may have another attribute of the name
     word(place);
     return true;
