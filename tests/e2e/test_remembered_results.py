@@ -43,7 +43,12 @@ def small(a):
     return a, OFFSET
 
 
-WRAPPERS = (of_global, unbounded, typed, small, Model.scaled)
+@functools.lru_cache(maxsize=1)
+def evicting(a):
+    return a, STATE["offset"]
+
+
+WRAPPERS = (of_global, unbounded, typed, small, evicting, Model.scaled)
 
 
 def globals_read(x, model):
@@ -58,6 +63,15 @@ def one_place(x, model):
     return x + 1, [small(1), small(2), small(1)]
 
 
+def evicted(x, model):
+    found = []
+    for n, key in ((1, 1), (2, 2), (3, 1), (4, 1)):
+        model.n = n
+        STATE["offset"] = n
+        found.append(evicting(key))
+    return x + 1, found
+
+
 def of_objects(x, model):
     model.n += 1
     first = model.scaled()
@@ -65,7 +79,7 @@ def of_objects(x, model):
     return x + 1, [first, model.scaled(), model.scaled(3)]
 
 
-@pytest.mark.parametrize("function", [globals_read, all_forms, one_place, of_objects], ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", [globals_read, all_forms, one_place, evicted, of_objects], ids=lambda function: function.__name__)
 def test_what_is_remembered_counts(function):
     global OFFSET
     counter = Counter()

@@ -81,6 +81,10 @@ class CachedModel(ConstantCallable):
         if known is not None:
             _remember(s, v, args, kwargs)
             return known
+        room = (CALLS, v)
+        held = s.trace.cache.get(room, 0)
+        if not _has_room(v, held):
+            return s.unsupported(R.OPAQUE_CALL, v, "a cache that lets go of results")
         before = s.trace.operators["count"], _written(s)
         result = s.call(s.getattr(v, "__wrapped__"), args, kwargs)
         if not _is_plain(result) or (s.trace.operators["count"], _written(s)) != before:
@@ -88,8 +92,17 @@ class CachedModel(ConstantCallable):
         if not _agrees(s, v, args, kwargs, result):
             return s.unsupported(R.OPAQUE_CALL, v, "another result is remembered")
         s.trace.trail.put(s.trace.cache, key, result)
+        s.trace.trail.put(s.trace.cache, room, held + 1)
         _remember(s, v, args, kwargs)
         return result
+
+
+def _has_room(v: Value, held: int) -> bool:
+    """Whether the cache still holds all that this region has called, after one more."""
+    wrapper: Any = v.obj if isinstance(v, Const) else v.real  # type: ignore[attr-defined]
+    asked = getattr(wrapper, "cache_parameters", None)
+    size = None if asked is None else asked()["maxsize"]
+    return size is None or held < size
 
 
 class Remembered:
