@@ -18,7 +18,7 @@ int fj_caller(const FJFrame *frame, int depth, FJCaller *caller) {
     return 1;
 }
 
-FJOut fj_leave(FJContext *c, PyObject *program, PyObject **regs, int at) {
+FJOut fj_leave(FJContext *c, PyObject *program, PyObject **regs, int at, int pc) {
     FJWaiting *waiting = c->caller;
     int count = fj_program_nregs(program);
     if (!waiting || waiting->program) {
@@ -34,7 +34,7 @@ FJOut fj_leave(FJContext *c, PyObject *program, PyObject **regs, int at) {
     memset(regs, 0, count * sizeof *regs);
     waiting->program = Py_NewRef(program);
     waiting->at = at;
-    return fj_return(c, Py_NewRef(Py_None), FJ_ANY_RETURN);
+    return fj_return(c, Py_NewRef(Py_None), pc);
 }
 
 void fj_waiting_clear(FJWaiting *waiting) {

@@ -214,7 +214,7 @@ static FJOut finish(Exit *e) {
         return fj_return(c, value, w[0] == FJ_OP_RETURN ? FJ_SOME_RETURN : w[2]);
     case FJ_OP_ENTER: c->pc = w[1]; return FJ_OUT_LOOKUP;
     case FJ_OP_NATIVE: c->pc = w[1]; return FJ_OUT_NATIVE;
-    case FJ_OP_LEAVE: return fj_leave(c, e->program, e->regs, w[1]);
+    case FJ_OP_LEAVE: return fj_leave(c, e->program, e->regs, w[1], w[2]);
     case FJ_OP_OPAQUE: return exit_opaque(e);
     case FJ_OP_CALLEE: return exit_callee(e);
     default: return exit_raise(e);

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 import framejit
@@ -118,3 +121,54 @@ def test_the_clean_up_runs_at_its_place_whatever_the_region_was_made_for(fn, mon
             assert seen[0] == seen[1], order
         unsubscribe()
         assert len(regions) >= 2
+
+
+class Problem(Exception):
+    pass
+
+
+def keeps_what_it_caught(errors, n):
+    held = [n]
+    try:
+        raise Problem(held)
+    except Problem as caught:
+        framejit.graph_break()
+        errors.append(caught)
+        held = errors
+    last = n
+    return last
+
+
+def calls_what_catches(errors, n):
+    given = keeps_what_it_caught(errors, n)
+    given = n
+    return given
+
+
+def seen_frame(error):
+    """What a frame that has ended shows to whoever has the exception: names and identities of its variables, and its line."""
+    frame, found = error.__traceback__.tb_frame, error.__traceback__
+    return frame.f_code.co_name, sorted(frame.f_locals), frame.f_locals["held"] is frame.f_locals["errors"], frame.f_lineno, found.tb_lineno
+
+
+def test_a_frame_that_a_traceback_has_seen_ends_with_its_final_variables_and_goes_with_the_exception(monkeypatch):
+    monkeypatch.setattr(framejit.config, "capture_without_tensors", True)
+    compiled = framejit.compile(calls_what_catches, backend="eager")
+    ends: list = []
+    unsubscribe = events.subscribe(lambda event: ends.append(event.pc), events.CaptureEnd)
+    gc.collect()
+    gc.disable()
+    try:
+        for n in (1, 1, 2, 3):
+            seen = []
+            for run in (calls_what_catches, compiled):
+                errors: list = []
+                result = run(errors, n)
+                shown, there = seen_frame(errors[0]), weakref.ref(errors.pop())
+                seen.append((result, shown, there() is None))
+            assert seen[0] == seen[1]
+            assert seen[0][2], "the exception is gone with the last reference to it"
+    finally:
+        gc.enable()
+        unsubscribe()
+    assert len(ends) >= 3

@@ -423,7 +423,7 @@ def test_a_region_of_the_callee_goes_on_in_its_caller():
     call, broken, end = find(leaves, "CALL"), find(inner_of_constants, "CALL"), find(leaves, "RETURN_VALUE")
     install(leaves, ("LOAD_SLOT", 0, 0), ("LOAD_CONST", 1, inner_of_constants), ("LOAD_CONST", 2, note), ("SLOTS", [0, -1]),
             ("CALLEE", 1, call.pc, call.next_pc, 0, -1, [0, *head(2), 0], "inside"), "inside", opaque(broken))
-    install(inner_of_constants, ("LOAD_SLOT", 0, 0), ("BUILD_TUPLE", 1, [0, 0]), ("LEAVE", "outside"),
+    install(inner_of_constants, ("LOAD_SLOT", 0, 0), ("BUILD_TUPLE", 1, [0, 0]), ("LEAVE", "outside", -2),
             "outside", ("SLOTS", [-2, 1]), ("RETURN_AT", 1, end.pc), pc=broken.next_pc)
     run, marker = compiled(leaves), object()
     assert run(marker) == (marker, marker)
@@ -435,7 +435,7 @@ def test_a_region_of_the_callee_goes_on_in_its_caller():
     assert sys.getrefcount(marker) == before
     C.reset(leaves.__code__)
     C.reset(inner_of_constants.__code__)
-    install(leaves, ("LOAD_SLOT", 0, 0), ("LEAVE", "outside"), "outside", ("RETURN", 0))
+    install(leaves, ("LOAD_SLOT", 0, 0), ("LEAVE", "outside", -2), "outside", ("RETURN", 0))
     assert type(raised(run, 1)) is SystemError
     C.reset(leaves.__code__)
 

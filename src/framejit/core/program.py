@@ -78,7 +78,7 @@ TEXTS: dict[str, str] = {
     "LOAD_LOCALS": "{0} = NS", "LOAD_FUNC": "{0} = FUNC", "LOAD_HANDLED": "{0} = HANDLED",
     "LOAD_CALLER_SLOT": "{0} = C{1}[{2}]", "LOAD_CALLER_FUNC": "{0} = C{1}.FUNC", "LOAD_CALLER_EXTRA": "{0} = C{1}.EXTRA",
     "CHECK_CALLER": "CALLER {0} {1} pc={2} {3}", "CHECK_CALLER_EMPTY": "C{0}[{1}] unbound",
-    "CHECK_CALLER_QUIET": "C{0}[{1}] quiet", "LEAVE": "leave; then {0}",
+    "CHECK_CALLER_QUIET": "C{0}[{1}] quiet", "LEAVE": "leave pc={1}; then {0}",
     "LOAD_CELL": "{0} = {1}.cell_contents", "LOAD_TYPE": "{0} = type({1})",
     "LOAD_INSTANCE_DICT": "{0} = {1}.__dict__", "LOAD_DICT_ITEM": "{0} = {1}[{2}]",
     "LOAD_DICT_KEY": "{0} = key{2}({1})", "LOAD_DICT_VALUE": "{0} = value{2}({1})",

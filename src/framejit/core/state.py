@@ -66,6 +66,14 @@ class ExitKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """A real frame that has ended, and the region goes on in its caller: its final locals and cells."""
+
+    slots: tuple[Value, ...]
+    pc: int | None  # of the instruction that returns; None: an exception has left the frame
+
+
+@dataclass(frozen=True, slots=True)
 class Exit:
     """The end of a region; `state` is the innermost frame for OPAQUE and NATIVE."""
 
@@ -78,7 +86,7 @@ class Exit:
     detail: str = ""
     lines: tuple[Any, ...] = field(default=())
     ends: bool = False  # whether all frames of the region end here, with an exception
-    leaves: int = 0  # frames that end first: the one the region starts in, then those that waited for it
-    slots: tuple[Value, ...] = ()  # of RETURN: the final locals and cells of the frame that the region started in
+    left: tuple[Ended, ...] = ()  # frames that end first: the one the region starts in, then those that waited for it
+    slots: tuple[Value, ...] = ()  # of RETURN: the final locals and cells of the frame that returns
     depth: int = 0  # how many frames CPython may need on top of the one that the region starts in
     handled: Value | None = None  # of RETURN: the exception that is being handled then, which was so when the frame began

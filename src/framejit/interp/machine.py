@@ -29,7 +29,7 @@ from framejit.core.path import (
     Path,
 )
 from framejit.core.services import Pending
-from framejit.core.state import Exit, ExitKind, FrameState, Result
+from framejit.core.state import Ended, Exit, ExitKind, FrameState, Result
 from framejit.core.trace import Trace
 from framejit.core.value import NONE, NULL, Const, Lazy, Node, Null, Number, Pack, Ref, Value
 from framejit.core.where import Where
@@ -116,6 +116,7 @@ class Interpreter:
         self.deepest = 0  # the most frames on top of the first one
         self.waiting: list[Waiting] = []  # callers of the start's frame that no return has reached yet, outermost first
         self.callers = 0
+        self.left: list[Ended] = []  # the start's frame and its callers, as far as they have ended for their callers to go on
         self.watched: list[reach.Watched] = []
         self.held: list[list[Value]] = []  # what callbacks are called with, the parts of objects that are dying
         self.hidden = 0  # how many calls C code waits for, which may hold more
@@ -241,12 +242,13 @@ class Interpreter:
         self.waiting.reverse()
         self.callers = len(frames)
 
-    def reach_caller(self) -> None:
+    def reach_caller(self, ended: Frame, returns: bool) -> None:
         """After a frame has ended: if a frame that waited for the root is on top now, guard that it waits there."""
         waiting = self.waiting
         if not waiting or len(self.frames) != len(waiting):
             return
         found = waiting.pop()
+        self.left.append(Ended(tuple(ended.slots), ended.instr.own_pc if returns else None))
         frame = self.frames[-1]
         self.trace.flags["handlers"] = True  # a replay only does the frame that the region began in
         depth, ins = self.callers - len(waiting), frame.instr
@@ -291,9 +293,9 @@ class Interpreter:
             if not frames:
                 if deaths.may_leave_cycles(self):
                     deaths.note_cycles(self)
-                slots = () if self.callers else tuple(frame.slots)
                 handled = self.state["handled"]
-                return Exit(ExitKind.RETURN, value=self.returned, instr=frame.instr, leaves=self.callers, slots=slots, handled=handled)
+                left, slots = tuple(self.left), tuple(frame.slots)
+                return Exit(ExitKind.RETURN, value=self.returned, instr=frame.instr, left=left, slots=slots, handled=handled)
 
     def _cut(self) -> None:
         if ("break", self.steps) in self.decisions:
@@ -383,9 +385,8 @@ class Interpreter:
         kind = ExitKind.NATIVE if ins.op in LEAVING_OPS or (ins.op in RAISING_OPS and ins.handler < 0) else ExitKind.OPAQUE
         if in_front:
             kind = ExitKind.ENTER
-        leaves = self.callers - len(self.waiting)
         return Exit(
-            kind, state=state, instr=ins, reason=stop.reason, guilty=stop.guilty, detail=stop.detail, lines=chain, leaves=leaves,
+            kind, state=state, instr=ins, reason=stop.reason, guilty=stop.guilty, detail=stop.detail, lines=chain, left=tuple(self.left),
             ends=isinstance(stop, Uncaught),
         )  # fmt: skip
 
@@ -448,7 +449,7 @@ class Interpreter:
         if frame.result is Result.DISCARD:
             value = frame.extra if frame.extra is not None else NONE
         self.returned = value
-        self.reach_caller()
+        self.reach_caller(frame, returns=True)
         if len(self.frames) > self.base:
             caller = self.frames[-1]
             caller.stack.append(value)

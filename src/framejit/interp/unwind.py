@@ -46,7 +46,7 @@ def unwind(interp: Interpreter, exception: Value, base: int) -> None:
         again = frame.instr.op == "RERAISE" and isinstance(place, Const)
         frame.left_at = 2 * place.obj if again else frame.raising_place(callee)  # type: ignore[attr-defined]
         callee = frames.pop()
-        interp.reach_caller()
+        interp.reach_caller(callee, returns=False)
         note_caught(interp, frame, exception)
         keep_locals(interp, frame)
         grow(interp, exception, frame)

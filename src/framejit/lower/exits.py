@@ -15,6 +15,7 @@ from framejit.lower.materialize import Materializer
 from framejit.lower.pack import Instruction, Label
 from framejit.objects import deaths, frame_
 
+ANY_RETURN = -2
 GENERATOR_FLAGS = 0x20 | 0x80 | 0x200
 
 # Canonical op -> opaque kind where the names differ, and what its argument is where it is not the instruction's.
@@ -82,13 +83,14 @@ class Exits:
         """Make all values that the exit needs; run before the effects are written."""
         self.leave = leave
         m = self.m
+        self.left = [self._final(ended.slots, depth) if depth or self.pc else [] for depth, ended in enumerate(leave.left)]
         for value in m.trace.cache.get(deaths.UNDEAD, ()):
             m.value(value)
         if leave.kind is ExitKind.RETURN:
             assert leave.value is not None
             self.returned = m.value(leave.value)
             self.handled = self._handled(leave.handled)
-            self.frames = [self._final(leave.slots)] if self.pc and leave.slots else []
+            self.frames = [self._final(leave.slots, len(leave.left))] if (self.pc or leave.left) and leave.slots else []
             return
         assert leave.state is not None
         self.chain = leave.state.chain()
@@ -106,7 +108,7 @@ class Exits:
         keep = self.keep or self.m.keeps_dead(state.code)
         entries: list[Any] = []
         for index, value in enumerate((*state.slots, *state.stack)):
-            if is_root and self._is_slot(value, index, self.leave.leaves):
+            if is_root and self._is_slot(value, index, len(self.leave.left)):
                 entries.append(KEEP)
             elif keep or index >= len(state.slots) or live >> index & 1 or _is_in_a_slot(value):
                 entries.append(self.m.value(value))
@@ -123,10 +125,12 @@ class Exits:
             return False
         return path.arg[:2] == (depth, index) if path.kind == CALLER_SLOT else path.kind == SLOT and path.arg[0] == index and not depth
 
-    def _final(self, slots: tuple[Value, ...]) -> list[Any]:
+    def _final(self, slots: tuple[Value, ...], depth: int) -> list[Any]:
         """KEEP or the value itself for each local at the frame's end, where nothing is live."""
-        moved = [self.m.value(value) if _is_in_a_slot(value) else value for value in slots]
-        return [KEEP if self._is_slot(value, index, 0) else moved[index] for index, value in enumerate(slots)]
+        return [
+            KEEP if self._is_slot(value, index, depth) else self.m.value(value) if _is_in_a_slot(value) else value
+            for index, value in enumerate(slots)
+        ]
 
     def _handled(self, value: Value | None) -> int:
         """The register of the handled exception, -1 for none, -2 if it is the one from the region's start."""
@@ -138,20 +142,21 @@ class Exits:
     def emit(self) -> list[Instruction | Label]:
         """The exit rows."""
         leave = self.leave
-        for _ in range(leave.leaves):
+        for ended, entries in zip(leave.left, self.left):
             outer = Label()
-            self.add("LEAVE", outer)
+            self._show(entries)
+            self.add("LEAVE", outer, ANY_RETURN if ended.pc is None else ended.pc)
             self.code.append(outer)
         if leave.kind is ExitKind.RETURN:
             if self.m.shows_frame and not self.frames and leave.slots:
-                self.frames = [self._final(leave.slots)]
-            for entries in self.frames:  # a traceback may have seen a frame that has run before: it keeps the final locals
-                self.add("SLOTS", tuple(self._settle(entry) for entry in entries))
+                self.frames = [self._final(leave.slots, len(leave.left))]
+            for entries in self.frames:
+                self._show(entries)
             if self.handled != KEEP:
                 self.add("SET_HANDLED", self.handled)
             if self.m.shows_frame:
                 self.add("RETURN_AT", self.returned, leave.instr.pc)
-            elif self.root.co_flags & GENERATOR_FLAGS and not leave.leaves:
+            elif self.root.co_flags & GENERATOR_FLAGS and not leave.left:
                 self.add("RETURN_AT", self.returned, _return_pc(self.root))
             elif self.pc and leave.instr is not None:  # somebody may have seen the frame: it ends at its line
                 self.add("RETURN_AT", self.returned, leave.instr.pc)
@@ -168,6 +173,11 @@ class Exits:
             self.code.append(inner)
         self._last(leave, self.chain[-1])
         return self.code
+
+    def _show(self, entries: list[Any]) -> None:
+        """A traceback may have seen a frame that has run before: it keeps the final locals."""
+        if any(entry != KEEP for entry in entries):
+            self.add("SLOTS", tuple(self._settle(entry) for entry in entries))
 
     def _settle(self, entry: Any) -> int:
         """Dead values are restored when their register is filled anyway."""
