@@ -101,7 +101,8 @@ PyObject *fj_enter(PyObject *self, PyObject *args, PyObject *kwargs);
 int fj_frame_init(PyObject *module);
 
 /* ---- Callers (caller.c) ------------------------------------------------------------------------------------------ */
-/* Ends the frame at the return instruction at pc; its caller goes on with the exit sequence at `at` and these registers, which are moved there. */
+/* Ends the frame at the return instruction at pc; its caller goes on with the exit sequence at `at` and these registers, which
+ * are moved there. */
 FJOut fj_leave(FJContext *c, PyObject *program, PyObject **regs, int at, int pc);
 /* Performs what a LEAVE left; steals nothing but what it holds. */
 FJOut fj_go_on(FJContext *c, FJWaiting *waiting);

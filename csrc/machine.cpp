@@ -51,10 +51,19 @@ HOT(LOAD_CLOSURE) {
     return closure && a[3] >= 0 && a[3] < PyTuple_GET_SIZE(closure) ? load(m, a[1], PyTuple_GET_ITEM(closure, a[3]), a + 4)
                                                                     : nullptr;
 }
+// A function makes the dict of its annotations when it is asked for them.
+static bool make_annotations(PyFunctionObject *f) {
+    PyObject *made = PyObject_GetAttrString(reinterpret_cast<PyObject *>(f), "__annotations__");
+    if (!made) PyErr_Clear();
+    Py_XDECREF(made); // the function keeps it
+    return made != nullptr;
+}
 HOT(LOAD_FUNC_FIELD) {
-    if (!PyFunction_Check(m.reg(a[2])) || a[3] < 0 || a[3] > 4) return nullptr;
+    if (!PyFunction_Check(m.reg(a[2])) || a[3] < 0 || a[3] > 5) return nullptr;
     auto *f = reinterpret_cast<PyFunctionObject *>(m.reg(a[2]));
-    PyObject *fields[] = {f->func_code, f->func_globals, f->func_defaults, f->func_kwdefaults, f->func_closure};
+    if (a[3] == 5 && !(f->func_annotations && PyDict_Check(f->func_annotations)) && !make_annotations(f)) return nullptr;
+    PyObject *fields[] = {f->func_code,       f->func_globals, f->func_defaults,
+                          f->func_kwdefaults, f->func_closure, f->func_annotations};
     return load(m, a[1], fields[a[3]] ? fields[a[3]] : Py_None, a + 4);
 }
 HOT(LOAD_REFERENT) {
@@ -112,6 +121,12 @@ HOT(CHECK_FUNC_CODE) {
     return PyFunction_Check(func) && PyFunction_GET_CODE(func) == m.constant(a[2]) ? a + 3 : nullptr;
 }
 HOT(CHECK_TENSOR) { return tensor_matches(m.constant(a[2]), m.reg(a[1])) ? a + 3 : nullptr; }
+HOT(CHECK_UNHANDLED) {
+    (void)m;
+    PyObject *handled = PyErr_GetHandledException();
+    Py_XDECREF(handled); // the thread keeps it
+    return !handled || handled == Py_None ? a + 1 : nullptr;
+}
 HOT(CHECK_TORCH_STATE) { return torch_state_matches(m.constant(a[1])) ? a + 2 : nullptr; }
 
 // On 3.13, where values can lie inline beside their dict, a store to an attribute does not renew the dict's version.

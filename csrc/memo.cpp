@@ -122,10 +122,12 @@ struct Recorder {
     bool field(const int32_t *a, int32_t made);
     bool method(const int32_t *a);
     bool member(const int32_t *a, int32_t made);
-    bool class_name(const int32_t *a, int32_t made);
+    bool name_of(const int32_t *a, int32_t made);
+    bool class_version(const int32_t *a);
     bool dict_place(int32_t v, int32_t made);
     bool typed(int32_t v);
     bool version(int32_t v);
+    void only_new(std::vector<int32_t> &a);
     void later(const std::vector<int32_t> &a, int32_t index);
 
     template <class T> void word(const T *at) {
@@ -218,7 +220,8 @@ bool Recorder::closure(const int32_t *a) {
 
 bool Recorder::field(const int32_t *a, int32_t made) {
     auto *f = reinterpret_cast<PyFunctionObject *>(object(a[2]));
-    PyObject **fields[] = {&f->func_code, &f->func_globals, &f->func_defaults, &f->func_kwdefaults, &f->func_closure};
+    PyObject **fields[] = {&f->func_code,       &f->func_globals, &f->func_defaults,
+                           &f->func_kwdefaults, &f->func_closure, &f->func_annotations};
     if (!typed(a[2])) return false;
     word(fields[a[3]]);
     values[made].fixed = !*fields[a[3]]; // None
@@ -249,17 +252,23 @@ bool Recorder::member(const int32_t *a, int32_t made) {
     return true;
 }
 
-// The name of a class that a constant is.
-bool Recorder::class_name(const int32_t *a, int32_t made) {
-    PyObject *cls = object(a[2]), *name = m.constant(a[3]);
-    if (!values[a[2]].fixed || !PyType_Check(cls) ||
-        !PyType_HasFeature(reinterpret_cast<PyTypeObject *>(cls), Py_TPFLAGS_HEAPTYPE))
+// The name of a function, or of a class that is a constant.
+bool Recorder::name_of(const int32_t *a, int32_t made) {
+    PyObject *owner = object(a[2]), *name = m.constant(a[3]);
+    bool is_name = PyUnicode_CompareWithASCIIString(name, "__name__") == 0;
+    if (!is_name && PyUnicode_CompareWithASCIIString(name, "__qualname__") != 0) return false;
+    PyObject **place;
+    if (PyFunction_Check(owner)) {
+        auto *function = reinterpret_cast<PyFunctionObject *>(owner);
+        place = is_name ? &function->func_name : &function->func_qualname;
+        if (!typed(a[2])) return false;
+    } else if (PyType_Check(owner) && PyType_HasFeature(reinterpret_cast<PyTypeObject *>(owner), Py_TPFLAGS_HEAPTYPE)) {
+        auto *type = reinterpret_cast<PyHeapTypeObject *>(owner);
+        place = is_name ? &type->ht_name : &type->ht_qualname;
+        if (!values[a[2]].fixed || *place != object(made)) return false; // a metaclass may have another attribute of the name
+    } else {
         return false;
-    auto *type = reinterpret_cast<PyHeapTypeObject *>(cls);
-    PyObject **place = nullptr;
-    if (PyUnicode_CompareWithASCIIString(name, "__name__") == 0) place = &type->ht_name;
-    if (PyUnicode_CompareWithASCIIString(name, "__qualname__") == 0) place = &type->ht_qualname;
-    if (!place || *place != object(made)) return false; // a metaclass may have another attribute of the name
+    }
     word(place);
     return true;
 }
@@ -267,6 +276,7 @@ bool Recorder::class_name(const int32_t *a, int32_t made) {
 bool Recorder::steady_load(const int32_t *a, int32_t made) {
     switch (*a) {
     case FJ_OP_LOAD_SLOT: return root(*a, a[2], made);
+    case FJ_OP_LOAD_HANDLED: return object(made) == Py_None && root(*a, 0, made);
     case FJ_OP_LOAD_FUNC:
     case FJ_OP_LOAD_GLOBALS:
     case FJ_OP_LOAD_BUILTINS: return root(*a, 0, made);
@@ -280,8 +290,8 @@ bool Recorder::steady_load(const int32_t *a, int32_t made) {
     case FJ_OP_LOAD_METHOD_FUNC: return method(a);
     case FJ_OP_LOAD_MEMBER: return member(a, made);
     case FJ_OP_LOAD_CELL: return cell(a[2]);
-    case FJ_OP_LOAD_ATTR: return class_name(a, made);
-    case FJ_OP_LOAD_TYPE: return typed(a[2]);
+    case FJ_OP_LOAD_ATTR: return name_of(a, made);
+    case FJ_OP_LOAD_TYPE: return values[made].fixed = typed(a[2]);
     default: return false;
     }
 }
@@ -317,6 +327,19 @@ bool Recorder::length(int32_t v) {
     return true;
 }
 
+// The attributes of a class that is a constant: it renews its version, or gives it up, when they change.
+bool Recorder::class_version(const int32_t *a) {
+    PyObject *type = m.constant(a[1]);
+    if (!type) return false;
+    const unsigned int *version = &reinterpret_cast<PyTypeObject *>(type)->tp_version_tag;
+    if (!*version || *version != m.program->stamps[a[2]].version) return false;
+    static_assert(offsetof(PyTypeObject, tp_version_tag) % sizeof(uint64_t) == 0, "a word of its own");
+    static_assert(
+        offsetof(PyTypeObject, tp_finalize) - offsetof(PyTypeObject, tp_version_tag) == sizeof(uint64_t), "and padding");
+    word(reinterpret_cast<const uint64_t *>(version));
+    return true;
+}
+
 // A check that has passed: what would make it fail.
 bool Recorder::steady_check(const int32_t *a) {
     int32_t v = a[1];
@@ -326,7 +349,8 @@ bool Recorder::steady_check(const int32_t *a) {
     case FJ_OP_CHECK_IS_NOT: return m.consts[a[2]].object && !m.consts[a[2]].parts;
     case FJ_OP_CHECK_EQ: return equal(v, m.constant(a[2]));
     case FJ_OP_CHECK_SAME:
-    case FJ_OP_CHECK_NOT_SAME: return true;
+    case FJ_OP_CHECK_NOT_SAME:
+    case FJ_OP_CHECK_DISTINCT: return true;
     case FJ_OP_CHECK_LEN: return length(v);
     case FJ_OP_CHECK_TRUTH: return is_atom(object(v)) && equal(v, nullptr);
     case FJ_OP_CHECK_DICT_MISSING: return version(v);
@@ -335,6 +359,7 @@ bool Recorder::steady_check(const int32_t *a) {
         if (!typed(v)) return false;
         return word(&reinterpret_cast<PyFunctionObject *>(object(v))->func_code), true;
     case FJ_OP_CHECK_CELL_EMPTY: return cell(v);
+    case FJ_OP_CHECK_TYPE_ATTRS: return class_version(a);
     case FJ_OP_CHECK_TENSOR: return r.tensors.push_back(checked_tensor(object(v), m.constant(a[2]))), true;
     default: return false;
     }
@@ -353,6 +378,14 @@ void Recorder::later(const std::vector<int32_t> &a, int32_t index) {
     r.places.push_back(index);
     r.starts.push_back(static_cast<int32_t>(r.code.size()));
     r.code.insert(r.code.end(), a.begin(), a.end());
+}
+
+// Those of the values that may be others in a later call, behind the first ones, if these are what they were.
+void Recorder::only_new(std::vector<int32_t> &a) {
+    auto first = a.begin() + 3, rest = first + std::min(a[1], a[2]);
+    if (!std::all_of(first, rest, [&](int32_t v) { return values[v].steady; })) return;
+    a.erase(std::remove_if(rest, a.end(), [&](int32_t v) { return values[v].steady; }), a.end());
+    a[2] = static_cast<int32_t>(a.size()) - 3;
 }
 
 // Carries out one instruction on registers that are never set twice.
@@ -380,6 +413,7 @@ bool Recorder::instruction(int32_t index) {
     if (steady(a.data(), made)) {
         if (made >= 0) values[made].steady = true;
     } else {
+        if (*from == FJ_OP_CHECK_DISTINCT) only_new(a);
         later(a, index);
     }
     return true;
@@ -428,6 +462,7 @@ bool Recorder::run() {
 
 static PyObject *root_now(const Run &m, const Root &root) {
     switch (root.op) {
+    case FJ_OP_LOAD_HANDLED: return m.frame->handled ? m.frame->handled : Py_None;
     case FJ_OP_LOAD_FUNC: return m.frame->func;
     case FJ_OP_LOAD_GLOBALS: return m.frame->globals;
     case FJ_OP_LOAD_BUILTINS: return m.frame->builtins;

@@ -1,6 +1,7 @@
 """Checks that a region remembers as words of memory: after enough calls every change that matters is still seen."""
 
 import gc
+import inspect
 import weakref
 from collections import OrderedDict
 
@@ -75,6 +76,38 @@ class Model(nn.Module):
         for layer in self.layers:
             x = layer(x)
         return x
+
+
+def described(y, last: float = 0.25, *, more: int = 2):
+    return y
+
+
+DESCRIBED = (described.__code__, "described")
+
+
+def described_otherwise(y, extra=1, last=0.25, *, more=2):
+    return y
+
+
+class Describing(nn.Module):
+    """A module that asks functions and classes what they are, and what is handled."""
+
+    def __init__(self):
+        super().__init__()
+        self.options, self.slotted, self.spare = Options(), Slotted(3.0), Slotted(4.0)
+
+    def forward(self, x, given):
+        signature = inspect.signature(described)
+        last, more = signature.parameters["last"], signature.parameters["more"]
+        y = x * last.default + more.default + len(signature.parameters) + len(str(last.annotation))
+        y = y + len(described.__name__) + 10.0 * len(type(self.options).__name__) + described.__code__.co_argcount
+        self.slotted.value = y
+        if given.value is y or self.spare.value is y:
+            y = -y
+        try:
+            raise KeyError
+        except KeyError as error:
+            return y if error.__context__ is None else y + 1000
 
 
 class Other(Layer):
@@ -249,3 +282,92 @@ def test_nothing_is_kept_alive():
     del model, compiled
     gc.collect()
     assert [ref() for ref in refs] == [None] * len(refs)
+
+
+def _wrapped(i):
+    described.__wrapped__ = described_otherwise
+
+
+def _code_of_described(i):
+    described.__code__ = described_otherwise.__code__
+
+
+DESCRIPTIONS = {
+    "defaults": lambda i: setattr(described, "__defaults__", (float(i),)),
+    "keyword defaults": lambda i: setattr(described, "__kwdefaults__", {"more": i}),
+    "keyword default": lambda i: described.__kwdefaults__.update(more=i + 5),
+    "annotations": lambda i: setattr(described, "__annotations__", {"last": "a" * i}),
+    "annotation": lambda i: described.__annotations__.update(last="b" * i),
+    "no annotation": lambda i: described.__annotations__.pop("last", None),
+    "wrapped": _wrapped,
+    "signature": lambda i: setattr(described, "__signature__", inspect.signature(described).replace(return_annotation=float)),
+    "code": _code_of_described,
+    "name of a function": lambda i: setattr(described, "__name__", "f" * i),
+    "name of a class": lambda i: setattr(Options, "__name__", "O" * (i + 1)),
+    "text of a class": lambda i: setattr(Options, "__qualname__", "O" * i),
+}
+
+
+@pytest.fixture
+def _as_it_was():
+    yield
+    described.__code__, described.__name__ = DESCRIBED
+    described.__defaults__, described.__kwdefaults__ = (0.25,), {"more": 2}
+    described.__annotations__ = {"last": float, "more": int}
+    vars(described).clear()
+    Options.__name__ = Options.__qualname__ = "Options"
+
+
+def _same(model, compiled, x, given):
+    torch.testing.assert_close(compiled(x, given), model(x, given))
+
+
+@pytest.mark.parametrize("name", DESCRIPTIONS)
+def test_functions_and_classes_that_are_described_otherwise(name, _as_it_was):
+    model, x, given = Describing(), torch.randn(2, 4), Slotted(1.0)
+
+    def call(x, given):
+        return model(x, given)
+
+    compiled = framejit.compile(call, backend="eager")
+    for _ in range(WARM):
+        _same(model, compiled, x, given)
+    assert _words(call)[0] > 16
+    for i in (1, 2, 3):
+        DESCRIPTIONS[name](i)
+        for _ in range(WARM):
+            _same(model, compiled, x, given)
+
+
+def test_a_handled_exception_and_other_names_of_one_object_are_looked_for_each_time():
+    model, x, given = Describing(), torch.randn(2, 4), Slotted(1.0)
+    compiled = framejit.compile(model, backend="eager")
+    for _ in range(WARM):
+        _same(model, compiled, x, given)
+    usual = compiled(x, given)
+    try:
+        raise ValueError
+    except ValueError:
+        _same(model, compiled, x, given)
+        assert torch.equal(compiled(x, given), usual + 1000)
+    driven = _driver(compiled, x, given)
+    next(driven)
+    assert torch.equal(driven.send(None), usual + 1000)
+    for _ in range(WARM):
+        assert torch.equal(compiled(x, given), usual)
+    _same(model, compiled, x, model.slotted)
+    assert torch.equal(compiled(x, model.slotted), -usual)
+    for _ in range(WARM):
+        _same(model, compiled, x, given)
+    model.spare = model.slotted
+    for _ in range(WARM):
+        _same(model, compiled, x, given)
+        assert torch.equal(compiled(x, given), -usual)
+
+
+def _driver(compiled, x, given):
+    try:
+        raise ValueError
+    except ValueError:
+        yield
+        yield compiled(x, given)

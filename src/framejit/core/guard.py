@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -181,6 +182,11 @@ def _tensor(value: Any, operand: Any) -> bool:
 @predicate("TORCH_STATE", "torch state is {operand}", "CHECK_TORCH_STATE")
 def _torch_state(value: Any, operand: Any) -> bool:
     return bool(operand.check())
+
+
+@predicate("UNHANDLED", "no exception is being handled", "CHECK_UNHANDLED")
+def _unhandled(value: Any, operand: Any) -> bool:
+    return sys.exc_info()[1] is None
 
 
 @predicate("TYPE_ATTR", "type look-up {operand}", "CHECK_TYPE_ATTRS")

@@ -35,7 +35,7 @@ def _root(_obj: Any, _arg: Any) -> Any:
     raise TypeError("a root has no parent to be read from")
 
 
-FUNC_FIELDS = ("__code__", "__globals__", "__defaults__", "__kwdefaults__", "__closure__")
+FUNC_FIELDS = ("__code__", "__globals__", "__defaults__", "__kwdefaults__", "__closure__", "__annotations__")
 BINARY_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
     "/": operator.truediv, "**": operator.pow, "&": operator.and_, "|": operator.or_, "^": operator.xor,

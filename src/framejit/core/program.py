@@ -93,7 +93,7 @@ TEXTS: dict[str, str] = {
     "CHECK_EQ": "{0} EQ {1}", "CHECK_SAME": "{0} SAME {1}", "CHECK_NOT_SAME": "{0} NOT_SAME {1}",
     "CHECK_DISTINCT": "DISTINCT {0} of {1}", "CHECK_LEN": "{0} LEN {1}", "CHECK_DICT_MISSING": "{0} MISSING {1}",
     "CHECK_DICT_KEYS": "{0} KEYS {1}", "CHECK_TRUTH": "{0} TRUTH {1}", "CHECK_TYPE_ATTRS": "{0} ATTRS {2}",
-    "CHECK_FUNC_CODE": "{0} CODE {1}", "CHECK_TENSOR": "{0} TENSOR {1}", "CHECK_TORCH_STATE": "TORCH_STATE",
+    "CHECK_FUNC_CODE": "{0} CODE {1}", "CHECK_TENSOR": "{0} TENSOR {1}", "CHECK_TORCH_STATE": "TORCH_STATE", "CHECK_UNHANDLED": "UNHANDLED",
     "CHECK_PY": "{0}{1}", "CHECK_NO_OVERLAP": "NO_OVERLAP {0} of {1}",
     "DICT_GROUP": "group s{1} of {0}: {3}, else go on; then {2}", "DICT_STAMP": "stamp s{1} of {0}: {2}",
     "BINARY": "{0} = {2} {binary} {3}", "COMPARE": "{0} = {2} {compare} {3}", "UNARY": "{0} = {unary}{2}",

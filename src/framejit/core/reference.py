@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import operator
 import struct
+import sys
 import types
 import weakref
 from collections import OrderedDict
@@ -14,6 +15,7 @@ from typing import Any, NoReturn
 
 from framejit import _C
 from framejit.core.guard import class_fact
+from framejit.core.path import FUNC_FIELDS
 from framejit.core.program import EFFECTS, EXITS, OPS, REPLAY, Listing, unpack
 
 SETTERS = frozenset(name for name, row in OPS.items() if row.kinds.startswith("d"))
@@ -230,8 +232,8 @@ def _(m: Machine, d: int, r: int, i: int) -> Any:
 
 @op("LOAD_FUNC_FIELD")
 def _(m: Machine, d: int, r: int, i: int) -> Any:
-    need(isinstance(m.regs[r], types.FunctionType) and 0 <= i < 5)
-    return getattr(m.regs[r], ("__code__", "__globals__", "__defaults__", "__kwdefaults__", "__closure__")[i])
+    need(isinstance(m.regs[r], types.FunctionType) and 0 <= i < len(FUNC_FIELDS))
+    return getattr(m.regs[r], FUNC_FIELDS[i])
 
 
 @op("LOAD_REFERENT")
@@ -357,6 +359,11 @@ def _(m: Machine, first: int, registers: tuple[int, ...]) -> None:
 def _(m: Machine, k: int, stamp: int, pairs: tuple[int, ...]) -> None:
     for name, expected in zip(map(m.const, pairs[::2]), map(m.const, pairs[1::2])):
         need(class_fact(m.const(k), name, expected, _C.MISSING))
+
+
+@op("CHECK_UNHANDLED")
+def _(m: Machine) -> None:
+    need(sys.exc_info()[1] is None)
 
 
 @op("CHECK_TORCH_STATE")

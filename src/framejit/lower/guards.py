@@ -354,5 +354,7 @@ class Head:
             self._add(PREDICATES[guard.predicate].op, first, registers, note=note)
         elif guard.predicate == "PY":
             self._add("CHECK_PY", packer.const(guard.operand), (), note=note)
+        elif not KINDS[PREDICATES[guard.predicate].op]:
+            self._add(PREDICATES[guard.predicate].op, note=note)
         else:
             self._add(PREDICATES[guard.predicate].op, packer.const(guard.operand), note=note)

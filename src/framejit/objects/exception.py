@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import sys
 import types
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -428,13 +427,8 @@ def handled_here(s: Services) -> Value:
     if path is not None and path.kind == PATH_OF_HANDLED and s.is_same(handled, NONE):
         if s.start.inherits:  # type: ignore[attr-defined]
             s.unsupported(R.EXCEPTION_OPERATION, None, "what the caller of the generator handles")
-        s.guard(None, "PY", nothing_is_handled)
+        s.guard(None, "UNHANDLED")
     return handled
-
-
-def nothing_is_handled() -> bool:
-    """Whether the thread handles no exception: neither the running frame nor who drives its generator."""
-    return sys.exc_info()[1] is None
 
 
 def chain(s: Services, raised: Value, handled: Value) -> None:

@@ -177,6 +177,7 @@ def set_part(s: Services, function: Value, flag: int, attribute: Value) -> None:
 
 
 TEXTS = ("__name__", "__qualname__", "__doc__", "__module__")
+FIELDS_IN_C = (types.GetSetDescriptorType, types.MemberDescriptorType)
 WRITTEN = "written functions"  # in the cache of the trace: id of a function that exists -> the object that its effects belong to
 
 
@@ -402,6 +403,9 @@ class DescriptorModel(Model):
     __slots__ = ()
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
+        if isinstance(v, Const) and v.cls is types.CodeType and type(found) in FIELDS_IN_C:  # which never change
+            part = getattr(v.obj, name)
+            return s.wrap(part) if type(part) in (int, str) else s.input(s.trace.roots.const(part), part)
         known = s.trace.wrappers.get(id(v.obj)) if isinstance(v, Const) and name == "__isabstractmethod__" else None
         if known is None:
             return None

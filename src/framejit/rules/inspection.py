@@ -9,6 +9,7 @@ import types
 from collections.abc import Collection
 from typing import Any
 
+from framejit.core.path import DICT, DICT_ITEM, FUNC_FIELD, FUNC_FIELDS, Path
 from framejit.core.services import Services
 from framejit.core.value import Const, Pack, Ref, Value
 from framejit.objects.object_ import path_of
@@ -48,6 +49,21 @@ def _is_same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and type(one) in (int, str) and one == other)
 
 
+def _guard_parts(s: Services, path: Path, function: types.FunctionType) -> None:
+    """Guard what the signature of this very function is made of, beside its code."""
+    for name in ("__wrapped__", "__signature__"):
+        s.guard(path.to(DICT), "DICT_MISSING", name)
+    s.guard(path.to(FUNC_FIELD, FUNC_FIELDS.index("__defaults__")), "IS", function.__defaults__)
+    for field, table in (("__kwdefaults__", function.__kwdefaults__), ("__annotations__", function.__annotations__)):
+        place = path.to(FUNC_FIELD, FUNC_FIELDS.index(field))
+        if table is None:
+            s.guard(place, "IS", None)
+            continue
+        s.guard(place, "DICT_KEYS", tuple(table))
+        for name, value in table.items():
+            s.guard(place.to(DICT_ITEM, name), "EQ" if type(value) in (int, str) else "IS", value)
+
+
 @handler(inspect.signature)
 def signature(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The signature of a function that exists is a constant, guarded."""
@@ -61,10 +77,9 @@ def signature(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value
     if path is None or hasattr(real, "__wrapped__") or hasattr(real, "__signature__"):
         return NotImplemented
     s.guard(path, "FUNC_CODE", real.__code__)
-    key = SignatureIs, path
-    if key not in s.trace.cache:
-        s.trace.cache[key] = SignatureIs(real)
-    s.guard(path, "PY", s.trace.cache[key])
+    if (signature, path) not in s.trace.cache:
+        s.trace.cache[signature, path] = True
+        _guard_parts(s, path, real) if isinstance(function, Const) else s.guard(path, "PY", SignatureIs(real))
     found = inspect.signature(real)
     if bound:
         found = found.replace(parameters=list(found.parameters.values())[1:])
