@@ -1,5 +1,6 @@
 """Random programs and the small worlds they run in, for comparing the two machines."""
 
+import builtins
 import random
 import types
 from collections import OrderedDict
@@ -98,6 +99,7 @@ PLAIN = [0, 1, 2, -1, 2**40, 2**100, True, False, None, ..., 0.0, -0.0, 1.0, NAN
 MEMBERS = [Slotted.a, Slotted.b]
 CODES = [outer.__code__, outer(1).__code__, Point.norm.__code__]
 POOL = [*PLAIN, *CLASSES, *FUNCTIONS, *MEMBERS, *CODES, _C.MISSING, Point.norm, Point.origin]
+UNCHANGED = [*SHARED.values(), vars(builtins), *(function.__annotations__ for function in (*FUNCTIONS, Point.norm))]
 NAMES = ["x", "y", "z", "a", "b", "origin", "norm"]
 POOL += [name for name in NAMES if name not in POOL]
 
@@ -214,7 +216,7 @@ class Author:
             return all(type(v) in NUMBERS for v in values)
         if row.op == "BUILD_FUNCTION":
             return type(self.machine.regs[row.operands[2][0]]) is dict
-        if row.op in EFFECTS and values and any(values[0] is shared for shared in SHARED.values()):
+        if row.op in EFFECTS and values and any(values[0] is shared for shared in UNCHANGED):
             return False
         if row.op in ("CALL", "CALL_EFFECT"):
             return values[0] in FUNCTIONS or values[0] is Point
