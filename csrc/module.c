@@ -59,6 +59,28 @@ static PyObject *set_slots(PyObject *Py_UNUSED(module), PyObject *set) {
     return found;
 }
 
+/* Exported by every CPython; since 3.13 only the internal headers declare them. */
+extern PyAPI_FUNC(int) _PySet_NextEntry(PyObject *set, Py_ssize_t *position, PyObject **key, Py_hash_t *hash);
+extern PyAPI_FUNC(int) _PyDict_Next(PyObject *dict, Py_ssize_t *position, PyObject **key, PyObject **value, Py_hash_t *hash);
+
+/* What a dict or set goes by when it looks for a key, whatever the key says by now. */
+static PyObject *stored_hashes(PyObject *Py_UNUSED(module), PyObject *table) {
+    if (!PyAnySet_Check(table) && !PyDict_Check(table)) {
+        PyErr_Format(PyExc_TypeError, "stored_hashes() takes a dict or set, not %.100s", Py_TYPE(table)->tp_name);
+        return NULL;
+    }
+    PyObject *found = PyList_New(0), *key, *value;
+    Py_ssize_t position = 0;
+    Py_hash_t hash;
+    while (found && (PyDict_Check(table) ? _PyDict_Next(table, &position, &key, &value, &hash)
+                                         : _PySet_NextEntry(table, &position, &key, &hash))) {
+        PyObject *number = PyLong_FromSsize_t(hash);
+        if (!number || PyList_Append(found, number) < 0) Py_CLEAR(found);
+        Py_XDECREF(number);
+    }
+    return found;
+}
+
 /* The dict of an instance, also where its class shows another one or none under that name. */
 static PyObject *instance_dict(PyObject *Py_UNUSED(module), PyObject *object) {
     if (!PyType_Check(object)) return PyObject_GenericGetDict(object, NULL);
@@ -72,6 +94,7 @@ static PyMethodDef methods[] = {
      "instance_dict(object) -> the dict of an instance; AttributeError where it has none."},
     {"set_slots", set_slots, METH_O,
      "set_slots(set) -> bytes: '.' for each free slot of its table, 'o' for a member, 'x' for a removed one."},
+    {"stored_hashes", stored_hashes, METH_O, "stored_hashes(dict or set) -> list of the hashes of its keys, in order."},
     {"stats", stats, METH_NOARGS, "stats() -> dict of counters."},
     {"enter", (PyCFunction)(void (*)(void))fj_enter, METH_VARARGS | METH_KEYWORDS,
      "enter(func, pc, slots, handled=None, raise_=None, locals=None): run a frame from pc on; of a generator function "

@@ -178,7 +178,7 @@ class Effects:
             return
         for key, (name, _) in initial.items():
             if key not in current:
-                self.call(set.discard, register, self.m.value(name))
+                self.call(set.discard, register, self.m.key(key, name))
         for key, (name, _) in current.items():
             if key not in initial:
                 self.add("SET_ADD", register, self.m.key(key, name))

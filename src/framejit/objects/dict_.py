@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
+from framejit import _C
 from framejit.core.errors import Raised, Unsupported
 from framejit.core.heap import MISSING, Heap
 from framejit.core.lifetime import DICT_OF, MRO
@@ -128,9 +129,17 @@ def key_in(s: Services, ref: Value, value: Value) -> Any:
         hashed = s.type_lookup(value.cls, "__hash__")
         depends = depends or isinstance(hashed, FunctionType) or _compares_values(s, value.cls, hashed)
     name = hash_key(s, value, full(s, ref) if depends else None)
+    if depends and issubclass(ref.cls, dict):
+        _refuse_moved(s, name, value, full(s, ref))
     if depends or trusted(name):
         return name
     return _apart(s, name, s.heap.get(ref, ITEMS) if issubclass(ref.cls, dict) and _is_alone(s, ref, name) else full(s, ref))
+
+
+def _refuse_moved(s: Services, name: Any, value: Value, entries: dict[Any, tuple[Value, Any]]) -> None:
+    """A dict that comes by the very key on its way takes it for found, whatever its hash was when it was stored."""
+    if isinstance(name, UserKey) and any(other is not name and s.force(key) is value for other, (key, _) in entries.items()):
+        s.unsupported(R.OPAQUE_OPERATION, value, "whether a key is found whose hash has changed hangs on where it lies")
 
 
 def realize_dict(s: Services, path: Path, real: dict[Any, Any]) -> Ref:
@@ -222,7 +231,7 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
     initial = s.heap.initial.get(ref) or {}
     items = {}
     single = [field[1] for field in known if type(field) is tuple and field[0] == "k" and is_told_apart(field[1])]
-    keys = tuple(dict.keys(real))
+    keys, values, names = tuple(dict.keys(real)), tuple(dict.values(real)), list[Any]()  # no look-up: it would hash the keys again
     plain = all([trusted(key) and not _is_another(s, path.to(DICT_KEY, index), key) for index, key in enumerate(keys)])
     s.guard(path, "DICT_KEYS", keys) if plain else s.guard(path, "LEN", len(keys))
     if issubclass(type(real), OrderedDict) and len(keys) > 1:
@@ -235,15 +244,16 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
         if not plain:
             key = s.force(s.input(path.to(DICT_KEY, index), real_key))
             name = hash_key(s, key, items)
-            if any(user.acted for user in user_keys(name)):
-                s.unsupported(R.OPAQUE_OPERATION, key, "its hash, known to the dict, is computed by code with effects")
+        names.append(name)
         if single and is_told_apart(name):
             name = named(s, name, single)
         value = initial.get(("k", name))
         if value is None:
             item = path.to(DICT_ITEM, real_key) if plain else path.to(DICT_VALUE, index)
-            value = s.input(item, dict.__getitem__(real, real_key))
+            value = s.input(item, values[index])
         items[name] = (key, value)
+    if not plain:
+        guard_hashes(s, path, real, names)
     if single:
         tell_apart(s, [name for name in single if name not in items], items)
     s.heap.load(ref, ITEMS, items)
@@ -259,6 +269,30 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
                 items[name] = (items[name][0] if name in items else new, value)
         s.heap.set(ref, ITEMS, items)
     return items
+
+
+def guard_hashes(s: Services, path: Path, real: Any, names: Sequence[Any]) -> None:
+    """A real dict or set has hashed its keys before, and does not again: theirs by user code must be what they were then."""
+    found, hashes = _C.stored_hashes(real), []
+    for name, stored in zip(names, found, strict=True):
+        users = list(user_keys(name))
+        if any(user.acted for user in users):
+            s.unsupported(R.OPAQUE_OPERATION, users[0].value, "its hash, known to its container, is computed by code with effects")
+        if users and hash(name) != stored:
+            s.unsupported(R.OPAQUE_OPERATION, users[0].value, "its hash is another than when its container got it")
+        hashes.append(stored if users else None)
+    if any(number is not None for number in hashes):
+        s.guard(path, "PY", StoredHashes(tuple(hashes)))
+
+
+class StoredHashes(NamedTuple):
+    """Predicate: the hashes by which a dict or set looks for its keys, None where they cannot be others."""
+
+    hashes: tuple[int | None, ...]
+
+    def __call__(self, real: Any) -> bool:
+        found = _C.stored_hashes(real)
+        return len(found) == len(self.hashes) and all(old is None or old == new for old, new in zip(self.hashes, found))
 
 
 def _is_another(s: Services, path: Path, key: Any) -> bool:
@@ -448,6 +482,7 @@ def new_dict(s: Services, pairs: Iterable[tuple[Value, Value]] = (), cls: type =
     entries: dict[Any, tuple[Value, Value]] = {}
     for key, value in pairs:
         name = hash_key(s, key, entries)
+        _refuse_moved(s, name, s.force(key), entries)
         entries[name] = (entries[name][0] if name in entries else key, value)
     return s.heap.new(cls, {ITEMS: entries})
 
