@@ -175,3 +175,13 @@ def test_a_class_is_shown_by_the_name_that_it_has_now():
                 setattr(cls, name, "Other")
         for _ in range(2):
             assert compiled(torch.ones(1))[1:] == shown(torch.ones(1))[1:]
+
+
+@check()
+def test_what_cannot_be_called_is_bound_all_the_same(x):
+    bound, other = classmethod(1).__get__(None, int), classmethod("a").__get__(3)
+    try:
+        bound()
+    except TypeError as error:
+        text = str(error)
+    return x + 1, bound.__func__, bound.__self__, other.__func__, other.__self__, text, bound

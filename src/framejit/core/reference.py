@@ -479,7 +479,9 @@ def _(m: Machine, d: int, r: int) -> Any:
 
 @op("BUILD_METHOD")
 def _(m: Machine, d: int, function: int, self: int) -> Any:
-    return types.MethodType(m.regs[function], m.regs[self])
+    if callable(m.regs[function]):
+        return types.MethodType(m.regs[function], m.regs[self])
+    return classmethod(m.regs[function]).__get__(None, m.regs[self])  # which binds what cannot be called too
 
 
 @op("BUILD_FUNCTION")
