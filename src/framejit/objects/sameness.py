@@ -65,7 +65,7 @@ def named(s: Services, name: Any, others: Iterable[Any]) -> Any:
         return name
     if isinstance(name, (tuple, frozenset)):
         inside = {id(_object(part)): part for part in _objects(name)}
-        for other in others:
+        for other in others if inside else ():
             if any(inside.get(id(_object(part)), part) is not part for part in _objects(other)):
                 s.unsupported(R.OPAQUE_OPERATION, None, "one object in two keys, found in two places")
         return name
