@@ -88,8 +88,16 @@ static PyObject *instance_dict(PyObject *Py_UNUSED(module), PyObject *object) {
     return NULL;
 }
 
+/* Whether nothing changes what a frame shows any more: neither does it run, nor does it wait for its generator to go on. */
+static PyObject *frame_ended(PyObject *Py_UNUSED(module), PyObject *frame) {
+    if (PyFrame_Check(frame)) return PyBool_FromLong(((PyFrameObject *)frame)->f_frame->owner == FRAME_OWNED_BY_FRAME_OBJECT);
+    PyErr_Format(PyExc_TypeError, "frame_ended() takes a frame, not %.100s", Py_TYPE(frame)->tp_name);
+    return NULL;
+}
+
 static PyMethodDef methods[] = {
     {"hook_enabled", hook_enabled, METH_O, "hook_enabled(flag) -> previous: look at frames of this thread or not."},
+    {"frame_ended", frame_ended, METH_O, "frame_ended(frame) -> whether it neither runs nor waits for its generator to go on."},
     {"instance_dict", instance_dict, METH_O,
      "instance_dict(object) -> the dict of an instance; AttributeError where it has none."},
     {"set_slots", set_slots, METH_O,

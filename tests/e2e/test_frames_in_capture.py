@@ -10,7 +10,7 @@ import weakref
 import torch
 
 import framejit
-from support import check
+from support import check, check_rounds
 
 
 def caller(depth):
@@ -102,3 +102,64 @@ def test_finalizers_of_weakref_are_made_and_run():
     with framejit.config.patch(strict=True):
         for _ in range(3):
             assert compiled(torch.ones(2), [])[1:] == (True, False, ["ended", "behind"])
+
+
+def raises(x):
+    raise KeyError(x)
+
+
+def shown(frame):
+    return frame.f_code.co_name, frame.f_lineno - frame.f_code.co_firstlineno, sorted(frame.f_locals)
+
+
+def looks_into_its_own_traceback(x):
+    try:
+        raises(x)
+    except KeyError as error:
+        later = x + 1
+        own = error.__traceback__.tb_frame
+        first = shown(own)
+        second = own.f_lineno - own.f_code.co_firstlineno, shown(error.__traceback__.tb_next.tb_frame)
+        return later, first, second
+
+
+def test_a_running_frame_that_a_traceback_has_shows_where_it_is_now():
+    def once(function, round_):
+        return function(torch.ones(2))
+
+    check_rounds(once, looks_into_its_own_traceback, graphs=1, breaks=3, calls=4)
+
+
+def looks_at_a_given_frame(x, holder):
+    frame = holder[0]
+    return x + 1, frame.f_lineno - frame.f_code.co_firstlineno, frame.f_back is None
+
+
+def test_a_given_frame_that_has_ended_in_one_call_and_runs_in_the_next():
+    def once(function, round_):
+        holder = [sys._getframe()]
+        return function(torch.ones(2), holder if round_ % 3 else ended)
+
+    def ends():
+        return [sys._getframe()]
+
+    ended = ends()
+    check_rounds(once, looks_at_a_given_frame, graphs=2, breaks=2, calls=12)
+
+
+def writes_to_given_locals(x, error):
+    frame = error.__traceback__.tb_next.tb_frame
+    found = frame.f_locals
+    found["x"], found["other"] = 5, 6
+    return x + 1, frame.f_locals is found, found["x"] is x, sorted(found), frame.f_locals["x"] is x
+
+
+def test_a_frame_writes_its_variables_each_time_the_dict_of_them_is_asked_for():
+    def once(function, round_):
+        x = torch.ones(2)
+        try:
+            raises(x)
+        except KeyError as error:
+            return function(x, error)
+
+    check_rounds(once, writes_to_given_locals, graphs=1, breaks=3, calls=4)

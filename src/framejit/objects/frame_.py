@@ -6,6 +6,7 @@ import sys
 import types
 from typing import Any
 
+from framejit import _C
 from framejit.bytecode.versions import FRESH_LOCALS
 from framejit.core.heap import MISSING
 from framejit.core.services import Services
@@ -21,6 +22,7 @@ from framejit.rules.registry import handler
 
 # The frame and its number from the outermost; the step at which it was asked for.
 FRAME, DEPTH, STEP = ("frame",), ("depth",), ("step",)
+CHANGING = frozenset({"f_lineno", "f_lasti", "f_back"})  # while a frame runs
 LOCALS = "locals of frames"  # (LOCALS, frame) -> its dict and the step that asked for it first, in the cache of the trace
 
 
@@ -93,7 +95,14 @@ class FrameModel(ObjectModel):
     __slots__ = ()
 
     def attribute(self, s: Services, v: Value, name: str, found: Any) -> Value | None:
-        if not isinstance(v, Ref) or v.path is not None:
+        path = getattr(v, "path", None)
+        if path is not None and name == "f_locals":  # to ask for the dict is to write the variables to it
+            return s.unsupported(R.FRAME_INSPECTION, v, name)
+        if path is not None and name in CHANGING:  # it may be one that the region runs: a traceback has it
+            if not _C.frame_ended(v.real):  # type: ignore[attr-defined]
+                return s.unsupported(R.FRAME_INSPECTION, v, name)
+            s.guard(path, "PY", _C.frame_ended)
+        if not isinstance(v, Ref) or path is not None:
             return None
         depth, frame, running = s.heap.get(v, DEPTH), s.heap.get(v, FRAME), s.frames  # type: ignore[attr-defined]
         if depth >= len(running) or running[depth] is not frame:
