@@ -203,7 +203,76 @@ def with_tensor(value: Any) -> Any:
         return str(error)
 
 
+class Meta(type):
+    kind = "one"
+
+
+class OtherMeta(type):
+    kind = "other"
+
+    def __call__(cls, *args: Any) -> Any:
+        return "called"
+
+    def __bool__(cls) -> bool:
+        return False
+
+
+def metaclasses() -> Iterator[Any]:
+    kind = Meta("Kind", (), {})
+    value = kind()
+    yield kind, value
+    kind.__class__ = OtherMeta
+    yield kind, value
+    kind.__class__ = Meta
+    yield kind, value
+
+
+def kinds(pair: Any) -> Any:
+    cls, value = pair
+    return cls.kind, bool(cls), type(cls()) is cls, type(value).kind, type(cls) is Meta, isinstance(cls, OtherMeta)
+
+
+def kinds_of_classes() -> Iterator[Any]:
+    for _, value in metaclasses():
+        yield value
+
+
+def kind_of_class(value: Any) -> Any:
+    return type(type(value)) is Meta, value.__class__.__class__ is OtherMeta
+
+
+def module_classes() -> Iterator[Any]:
+    module = types.ModuleType("module")
+    module.value = 1  # type: ignore[attr-defined]
+    yield module
+    other = type("Lazy", (types.ModuleType,), {"value": property(lambda self: "late"), "__len__": lambda self: 0})
+    module.__class__ = other
+    yield module
+    module.__class__ = types.ModuleType
+    yield module
+
+
+def module_class(module: Any) -> Any:
+    return module.value, bool(module), type(module) is types.ModuleType
+
+
+def members() -> Iterator[Any]:
+    one, other = (enum.Enum(name, {"A": 1}, type=mixin) for name, mixin in (("One", First), ("Other", Second)))
+    member = one.A  # type: ignore[attr-defined]
+    yield member
+    member.__class__ = other
+    yield member
+
+
+def member_class(member: Any) -> Any:
+    return member.say(), type(member).__name__, member.name
+
+
 CASES = {
+    "metaclasses": (kinds, metaclasses),
+    "metaclasses of classes of values": (kind_of_class, kinds_of_classes),
+    "classes of modules": (module_class, module_classes),
+    "classes of members": (member_class, members),
     "data descriptors": (read, descriptors),
     "reflected operators": (added, reflected),
     "comparisons": (compared, comparisons),

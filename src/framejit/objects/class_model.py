@@ -14,6 +14,7 @@ from framejit.core.services import Pending, Services
 from framejit.core.value import NONE, Const, Pack, Ref, Value
 from framejit.objects import dict_view
 from framejit.objects.exact import defines
+from framejit.objects.lineage import note_kind
 from framejit.objects.model import Model, model
 from framejit.objects.object_ import HEAP_TYPE, IMMUTABLE_TYPE, OVERRIDES, StandIn, bind_object, own_type_attribute
 from framejit.objects.own_dict import class_dict, own_attribute
@@ -39,6 +40,7 @@ class TypeModel(Model):
         if real in s.trace.classes:
             return Const(real)
         s.guard(path, "IS", real)
+        note_kind(s, path, real)
         return Const(real, path)
 
     def hash_key(self, s: Services, v: Value) -> Any:

@@ -14,6 +14,7 @@ from framejit.core.value import NONE, Const, Pack, Ref, Value
 from framejit.objects import exception, function
 from framejit.objects.dict_ import full, lookup
 from framejit.objects.fold import inert
+from framejit.objects.lineage import class_of
 from framejit.objects.object_ import StandIn, bind, stood_for, super_attribute, type_lookup
 from framejit.objects.stand_in import made_of, stand_in
 from framejit.objects.type_ import call_class
@@ -199,7 +200,7 @@ class Creation:
 def type_(s: Services, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """`type(object)`, or `type(name, bases, namespace, **keywords)`."""
     if len(args) == 1 and not kwargs:
-        return Const(s.force(args[0]).cls)
+        return class_of(s, s.force(args[0]))
     if len(args) != 3:
         return s.raise_error(TypeError, "type() takes 1 or 3 arguments")
     made = s.force(s.finish(type_new(s, [Const(type), *args], kwargs)))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
-from framejit.core.path import ATTR
+from framejit.core.path import ATTR, Path
 from framejit.core.services import Services
+from framejit.core.value import Const, Value
 from framejit.objects.exact import HEAP_TYPE, IMMUTABLE_TYPE
 
 NAMES = ("__name__", "__qualname__")
@@ -32,6 +34,19 @@ def order(s: Services, cls: type) -> tuple[type, ...]:
         for place, base in enumerate(cls.__mro__[1:], 1):
             s.trace.guard_descent(cls, base, place, s.where())  # type: ignore[attr-defined]
     return cls.__mro__
+
+
+def note_kind(s: Services, path: Path, obj: Any) -> None:
+    """Guard the class of a constant, its metaclass if it is a class, where another one can be put in its place."""
+    kind = type(obj)
+    if (may_change(kind) or kind is ModuleType) and not (isinstance(obj, type) and obj in s.trace.classes):
+        s.guard(path, "TYPE", kind)
+
+
+def class_of(s: Services, v: Value) -> Const:
+    """The class of a value as a value."""
+    note_kind(s, s.trace.roots.const(v.cls), v.cls)
+    return Const(v.cls)
 
 
 def note_getset(s: Services, cls: type, name: str) -> None:

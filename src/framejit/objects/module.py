@@ -8,6 +8,7 @@ from typing import Any
 from framejit.core.path import Path
 from framejit.core.services import Services
 from framejit.core.value import Const, Value
+from framejit.objects.lineage import note_kind
 from framejit.objects.model import Model, model
 from framejit.reasons import R
 
@@ -22,4 +23,5 @@ class ModuleModel(Model):
         if type(real).__getattribute__ is not types.ModuleType.__getattribute__:
             s.unsupported(R.UNKNOWN_TYPE, type(real), "a module with __getattribute__")
         s.guard(path, "IS", real)
+        note_kind(s, path, real)
         return Const(real, path)

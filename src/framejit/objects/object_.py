@@ -19,7 +19,7 @@ from framejit.core.value import NONE, Const, Node, Number, Pack, Ref, Value, boo
 from framejit.objects.dict_ import delete, lookup, realize_dict, store
 from framejit.objects.exact import defines, type_name
 from framejit.objects.later import default_repr
-from framejit.objects.lineage import is_descendant, may_change, note_getset, order
+from framejit.objects.lineage import class_of, is_descendant, may_change, note_getset, note_kind, order
 from framejit.objects.model import Model, by_type, model, model_of
 from framejit.reasons import R
 
@@ -232,6 +232,7 @@ def _look_up(s: Services, v: Value, name: str) -> Value | Pending:
                 return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, "a module with __getattribute__")
             return _module_attribute(s, v, name)
         if issubclass(type(v.obj), type):
+            note_kind(s, v.path or s.trace.roots.const(v.obj), v.obj)
             custom = type_lookup(s, type(v.obj), "__getattribute__")
             if isinstance(custom, types.FunctionType):
                 return s.tail_call(bind(s, s.trace.roots.const(custom), custom, v), [Const(name)])
@@ -310,7 +311,7 @@ def get_descriptor(s: Services, v: Value, name: str, found: Any) -> Value | Pend
     if issubclass(type(found), types.MemberDescriptorType) and isinstance(v, Ref):
         return _read_slot(s, v, name, found)
     if name == "__class__" and found is object.__dict__["__class__"]:
-        return Const(v.cls)
+        return class_of(s, v)
     known = model_of(v.cls).attribute(s, v, name, found)
     if known is not None:
         return known
@@ -725,6 +726,7 @@ class ObjectModel(Model):
         immutable = not cls.__flags__ & (HEAP_TYPE | HOLDS_OTHERS) and not cls.__dictoffset__ and cls.__hash__ is object.__hash__
         if enum.Enum in cls.__mro__ or (immutable and not s.is_another(path, real, cls)):  # type: ignore[attr-defined]
             s.guard(path, "IS", real)  # singletons and other objects of C types that are nothing but themselves
+            note_kind(s, path, real)
             return Const(real, path)
         return by_type(s, path, real)
 
