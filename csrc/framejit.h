@@ -119,6 +119,9 @@ PyObject *fj_build_frame(PyObject *func, int pc, PyObject *back, PyObject **slot
 /* A traceback entry for the frame as it stands at pc, with `next` (an entry or None) behind it. */
 PyObject *fj_build_traceback(const FJFrame *frame, PyObject *next, int pc);
 
+/* Whether who drives the generator that runs, or who drives theirs, handles an exception. */
+int fj_drivers_handle(void);
+
 #ifdef __cplusplus
 }
 #endif

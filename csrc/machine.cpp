@@ -123,9 +123,7 @@ HOT(CHECK_FUNC_CODE) {
 HOT(CHECK_TENSOR) { return tensor_matches(m.constant(a[2]), m.reg(a[1])) ? a + 3 : nullptr; }
 HOT(CHECK_UNHANDLED) {
     (void)m;
-    PyObject *handled = PyErr_GetHandledException();
-    Py_XDECREF(handled); // the thread keeps it
-    return !handled || handled == Py_None ? a + 1 : nullptr;
+    return fj_drivers_handle() ? nullptr : a + 1;
 }
 HOT(CHECK_TORCH_STATE) { return torch_state_matches(m.constant(a[1])) ? a + 2 : nullptr; }
 

@@ -95,7 +95,19 @@ static PyObject *frame_ended(PyObject *Py_UNUSED(module), PyObject *frame) {
     return NULL;
 }
 
+int fj_drivers_handle(void) {
+    for (_PyErr_StackItem *item = PyThreadState_Get()->exc_info->previous_item; item; item = item->previous_item)
+        if (item->exc_value && item->exc_value != Py_None) return 1;
+    return 0;
+}
+
+static PyObject *drivers_handle(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused)) {
+    return PyBool_FromLong(fj_drivers_handle());
+}
+
 static PyMethodDef methods[] = {
+    {"drivers_handle", drivers_handle, METH_NOARGS,
+     "drivers_handle() -> whether who drives the generator that runs, or who drives theirs, handles an exception."},
     {"hook_enabled", hook_enabled, METH_O, "hook_enabled(flag) -> previous: look at frames of this thread or not."},
     {"frame_ended", frame_ended, METH_O, "frame_ended(frame) -> whether it neither runs nor waits for its generator to go on."},
     {"instance_dict", instance_dict, METH_O,

@@ -9,7 +9,6 @@ import inspect
 import itertools
 import pkgutil
 import random
-import sys
 import threading
 import time
 import warnings
@@ -116,7 +115,7 @@ class Region(NamedTuple):
         if note is None:
             return GuardFailure(NO_ID, "", OP_NAMES[op], seen, None)
         place = OPS[OP_NAMES[op]].kinds.find("k")
-        operand: Any = self.program.consts[operands[place]] if place >= 0 else operands[-1]
+        operand: Any = self.program.consts[operands[place]] if place >= 0 else operands[-1] if operands else None
         return GuardFailure(NO_ID, note.path, note.expected(operand), seen, note.asked)
 
 
@@ -212,7 +211,7 @@ def miss(view: Any) -> bool:
         return False  # the last user of this configuration is gone
     if config.disable or view.locals is not None or _under_a_mode() or _are_replaced():
         return False
-    inherits = view.handled is None and sys.exc_info()[1] is not None
+    inherits = _C.drivers_handle()
     with _LOCK:
         return Attempt(view, options, inherits).run()
 

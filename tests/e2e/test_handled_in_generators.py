@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+from itertools import permutations
 
-from support import check
+import framejit
+from support import check, recorded
 
 
 def reraising():
@@ -98,3 +101,43 @@ def test_a_generator_context_manager_sees_exceptions(x):
         except ValueError as other:
             found.append((str(other), type(other.__cause__).__name__))
     return x, found
+
+
+def says_what_is_handled(n):
+    for i in range(n):
+        try:
+            raise KeyError(i)
+        except KeyError as error:
+            yield type(error.__context__), sys.exc_info()[0]
+        yield sys.exc_info()[0]
+        try:
+            raise
+        except RuntimeError:
+            yield "nothing"
+        except ValueError as error:
+            yield repr(error)
+
+
+def driven_in_a_handler(function, at):
+    body, found = function(2), []
+    for turn in range(4):
+        try:
+            if turn in at:
+                raise ValueError(turn)
+        except ValueError:
+            found.append(next(body))
+        else:
+            found.append(next(body))
+    return found
+
+
+def test_what_the_driver_handles_is_asked_each_time_the_generator_comes_out_of_its_own_handler():
+    with framejit.config.patch(capture_without_tensors=True):
+        for order in permutations(((), (1,), (2, 3))):
+            framejit.reset()
+            compiled = framejit.compile(says_what_is_handled, backend="eager")
+            with recorded(framejit.events.Recompile) as told:
+                for at in order:
+                    for _ in range(4):
+                        assert driven_in_a_handler(compiled, at) == driven_in_a_handler(says_what_is_handled, at)
+        assert any("no exception" in str(failure) for record in told for failure in record.failures)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
-import sys
 import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from framejit import _C
 from framejit.core.heap import MISSING
 from framejit.core.lifetime import is_quiet
 from framejit.core.path import Path
@@ -184,9 +184,9 @@ def _torch_state(value: Any, operand: Any) -> bool:
     return bool(operand.check())
 
 
-@predicate("UNHANDLED", "no exception is being handled", "CHECK_UNHANDLED")
+@predicate("UNHANDLED", "no exception is being handled by who drives the generator", "CHECK_UNHANDLED")
 def _unhandled(value: Any, operand: Any) -> bool:
-    return sys.exc_info()[1] is None
+    return not _C.drivers_handle()
 
 
 @predicate("TYPE_ATTR", "type look-up {operand}", "CHECK_TYPE_ATTRS")

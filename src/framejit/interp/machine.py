@@ -64,7 +64,7 @@ class Start:
     decisions: frozenset[Any] = field(default_factory=frozenset)
     caller: Waiting | None = None
     variants: int = 0  # regions that there are at this place
-    inherits: bool = False  # the frame handles nothing, but who drives its generator does
+    inherits: bool = False  # who drives the generator that the frame runs in handles an exception
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from framejit.core.errors import Raised
 from framejit.core.heap import MISSING, Heap
 from framejit.core.lifetime import is_quiet
 from framejit.core.path import CALLED, Called
-from framejit.core.path import HANDLED as PATH_OF_HANDLED
 from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Null, Pack, Ref, Value, bool_const
 from framejit.core.where import Where
@@ -423,8 +422,7 @@ def note_raised(s: Services, raised: Value, handled: Value | None = None) -> Val
 def handled_here(s: Services) -> Value:
     """The exception being handled. That of whoever drives a real generator is not known to the frames in there: CPython finds it."""
     handled: Value = s.state["handled"]  # type: ignore[attr-defined]
-    path = getattr(handled, "path", None)
-    if path is not None and path.kind == PATH_OF_HANDLED and s.is_same(handled, NONE):
+    if s.is_same(handled, NONE):
         if s.start.inherits:  # type: ignore[attr-defined]
             s.unsupported(R.EXCEPTION_OPERATION, None, "what the caller of the generator handles")
         s.guard(None, "UNHANDLED")
