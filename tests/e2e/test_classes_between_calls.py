@@ -268,7 +268,21 @@ def member_class(member: Any) -> Any:
     return member.say(), type(member).__name__, member.name
 
 
+def descriptor_classes() -> Iterator[Any]:
+    kind, other = (type(name, (), {"__get__": lambda self, *args, name=name: name}) for name in ("One", "Other"))
+    holder = type("Holder", (), {"field": kind()})()
+    yield holder
+    vars(type(holder))["field"].__class__ = other
+    yield holder
+    other.__set__ = lambda *args: None  # type: ignore[attr-defined]
+    vars(holder)["field"] = "instance"
+    yield holder
+    vars(type(holder))["field"].__class__ = kind
+    yield holder
+
+
 CASES = {
+    "classes of descriptors": (read, descriptor_classes),
     "metaclasses": (kinds, metaclasses),
     "metaclasses of classes of values": (kind_of_class, kinds_of_classes),
     "classes of modules": (module_class, module_classes),
@@ -391,6 +405,38 @@ def test_modules_that_change_their_class() -> None:
     module.__class__ = type("Lazy", (types.ModuleType,), {"late": property(lambda self: "late")})
     same(compiled(module, x), run(module, x))
     assert counter.runs == 2
+
+
+def test_what_a_class_of_modules_computes_is_computed_once_in_each_call() -> None:
+    """A property of a module runs where the program reads it, not when the region is checked."""
+    asked: list[int] = []
+
+    class Computing(types.ModuleType):
+        @property
+        def late(self) -> int:
+            asked.append(len(asked))
+            return len(asked)
+
+        def scaled(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.factor  # type: ignore[no-any-return]
+
+    module = Computing("module")
+    module.factor = 2  # type: ignore[attr-defined]
+
+    def run(x: torch.Tensor) -> Any:
+        return module.late, module.scaled(x), module.__name__
+
+    x, counter = torch.ones(2), Counter()
+    compiled = framejit.compile(run, backend=counter)
+    for count in range(8):
+        if count == 4:
+            module.scaled = lambda x: x + 1  # type: ignore[method-assign]
+        asked.clear()
+        expected = run(x)
+        asked.clear()
+        same(compiled(x), expected)
+        assert asked == [0]
+    assert counter.graphs
 
 
 def test_functions_behind_statements(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -207,3 +207,22 @@ def class_fact(cls: type, name: Any, expected: Any, missing: Any) -> bool:
 @predicate("PY", "{operand}({path})", "CHECK_PY")
 def _py(value: Any, operand: Any) -> bool:
     return bool(operand(value))
+
+
+class EmptySlot:
+    """Predicate: the object's slot holds nothing."""
+
+    __slots__ = ("slot",)
+
+    def __init__(self, slot: types.MemberDescriptorType):
+        self.slot = slot
+
+    def __call__(self, obj: Any) -> bool:
+        try:
+            self.slot.__get__(obj, type(obj))
+        except AttributeError:
+            return True
+        return False
+
+    def __repr__(self) -> str:
+        return f"empty slot {self.slot.__name__} of"

@@ -10,8 +10,11 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from torch.backends import ContextProp
+
 from framejit import _C
 from framejit.core.errors import Raised
+from framejit.core.guard import EmptySlot
 from framejit.core.heap import MISSING, Heap
 from framejit.core.path import ATTR, DICT, MEMBER, Path
 from framejit.core.services import Pending, Services
@@ -84,6 +87,8 @@ def is_data_descriptor(s: Services, found: Any) -> bool:
     """Whether a class attribute goes before the instance dict."""
     kind = kind_of(found)
     if may_change(kind):
+        if type(found) is not StandIn:
+            note_kind(s, s.trace.roots.const(found), found)
         return any(type_lookup(s, kind, name) is not MISSING for name in ("__set__", "__delete__"))
     known = _DATA_DESCRIPTORS.get(kind)  # such a type cannot change
     if known is None:
@@ -341,25 +346,6 @@ def _property_error(s: Services, found: property, v: Value, use: Callable[[prope
     return s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, "property")
 
 
-class EmptySlot:
-    """Predicate: the object's slot holds nothing."""
-
-    __slots__ = ("slot",)
-
-    def __init__(self, slot: types.MemberDescriptorType):
-        self.slot = slot
-
-    def __call__(self, obj: Any) -> bool:
-        try:
-            self.slot.__get__(obj, type(obj))
-        except AttributeError:
-            return True
-        return False
-
-    def __repr__(self) -> str:
-        return f"empty slot {self.slot.__name__} of"
-
-
 def _read_slot(s: Services, v: Ref, name: str, found: Any) -> Value:
     item = s.heap.get(v, found)
     if item is None and v.path is not None:
@@ -468,10 +454,25 @@ def _cached_property(s: Services, found: Any, v: Value) -> Value:
     return result
 
 
+def _module_class_attribute(s: Services, v: Const, name: str) -> Value:
+    """What a class of modules has under the name goes the way of all objects, unless it lets an AttributeError through."""
+    try:
+        found = generic_attribute(s, v, name)
+        assert found is not None
+        return s.finish(found)
+    except Raised as raised:
+        if issubclass(s.exception_type(raised.value), AttributeError):
+            s.unsupported(R.ATTRIBUTE_OF_OPAQUE, v, name)
+        raise
+
+
 def _module_attribute(s: Services, v: Const, name: str) -> Value | Pending:
     namespace = dict_of(s, v)
-    if namespace is None or type(v.obj) is not types.ModuleType and type_lookup(s, type(v.obj), name) is not MISSING:
+    found = type_lookup(s, type(v.obj), name) if type(v.obj) is not types.ModuleType else MISSING
+    if namespace is None or issubclass(kind_of(found), (types.GetSetDescriptorType, types.MemberDescriptorType, ContextProp)):
         return s.input(path_of(s, v).to(ATTR, name), getattr(v.obj, name))  # type: ignore[union-attr]
+    if found is not MISSING:
+        return _module_class_attribute(s, v, name)
     item = lookup(s, namespace, name)
     if item is not MISSING:
         return item
