@@ -32,7 +32,7 @@ bool has_callback(PyObject *value, PyTypeObject *type) {
 bool is_doubtful(PyObject *value) {
     PyTypeObject *type = Py_TYPE(value);
     if (PyGen_CheckExact(value) || PyCoro_CheckExact(value) || PyAsyncGen_CheckExact(value)) return true;
-    if (PyExceptionInstance_Check(value)) return true;
+    if (PyExceptionInstance_Check(value) || PyFrame_Check(value) || PyTraceBack_Check(value)) return true;
     if (type->tp_flags & Py_TPFLAGS_HEAPTYPE && (type->tp_finalize || type->tp_del)) return true;
     return has_callback(value, type);
 }

@@ -1,6 +1,7 @@
 """CHECK_SLOT_QUIET, CHECK_QUIET: the C++ look at a value says what `lifetime.ending` says, and asks Python where it cannot tell."""
 
 import collections
+import sys
 import types
 import weakref
 
@@ -54,6 +55,18 @@ def slotted():
     return value
 
 
+def traceback_of(value):
+    try:
+        raise_with(value)
+    except ValueError as error:
+        return error.__traceback__.tb_next
+
+
+def raise_with(value):
+    kept = [value]
+    raise ValueError(len(kept))
+
+
 KEPT: list = []
 FINALIZED = Finalized()
 Finalized.__del__ = lambda self: None
@@ -87,6 +100,15 @@ def test_loud(value):
     assert run(value, lifetime.is_quiet) == "miss"
     assert run(value, lambda found: asked.append(found) or True) == "exit"
     assert asked == [value] or asked[0] is value
+
+
+def test_frames_that_have_ended_hold_their_variables():
+    for value in (traceback_of(1), traceback_of(1).tb_frame, sys._getframe(), [traceback_of(1)]):
+        assert lifetime.is_quiet(value)
+        assert run(value, lifetime.is_quiet) == "exit"
+    for value in (traceback_of(FINALIZED), traceback_of(FINALIZED).tb_frame, [traceback_of(FINALIZED)], Plain(a=traceback_of(FINALIZED))):
+        assert not lifetime.is_quiet(value)
+        assert run(value, lifetime.is_quiet) == "miss"
 
 
 def test_python_is_asked_about_doubtful_ones_only():

@@ -293,7 +293,35 @@ def kept_by_a_traceback(b):
     return k
 
 
+def ended(value):
+    try:
+        raised_with(value)
+    except KeyError as e:
+        return e.__traceback__.tb_next
+
+
+def raised_with(value):
+    raise KeyError(value is None)
+
+
+def given_frame(b):
+    frame = b[0].tb_frame
+    DONE.append(1)
+    b.clear()
+    DONE.append(2)
+    del frame
+    DONE.append(3)
+
+
+def given_traceback(b):
+    b.append(3)
+    DONE.append(1)
+    b.clear()
+    DONE.append(2)
+
+
 IN_OBJECTS = {
+    given_frame: ended, given_traceback: ended,
     dict_given: lambda v: {"a": v}, dict_updated: lambda v: {"a": v}, deque_cleared: lambda v: collections.deque([v]), given_nested: lambda v: [[v]],
     **dict.fromkeys((attribute_replaced, attribute_deleted, namespace_replaced), lambda v: vars(o := Plain()).update(a=v) or o),
 }  # fmt: skip

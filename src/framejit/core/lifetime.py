@@ -11,11 +11,13 @@ from types import (
     BuiltinFunctionType,
     CellType,
     CoroutineType,
+    FrameType,
     FunctionType,
     GeneratorType,
     MethodDescriptorType,
     MethodType,
     ModuleType,
+    TracebackType,
 )
 from typing import Any
 from weakref import ProxyTypes, getweakrefs
@@ -24,7 +26,8 @@ from framejit.core.classes import compares
 
 GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
 CONTAINERS = (list, tuple, dict, set, frozenset)
-OWNERS = frozenset({*CONTAINERS, CellType, MethodType, Token, Context})
+FRAMES = (FrameType, TracebackType)  # those that have ended hold their variables
+OWNERS = frozenset({*CONTAINERS, *FRAMES, CellType, MethodType, Token, Context})
 ARGS, TRACEBACK = (vars(BaseException)[name] for name in ("args", "__traceback__"))
 FLAGS, MRO, DICT_OF = (vars(type)[name].__get__ for name in ("__flags__", "__mro__", "__dict__"))
 OF_FILES: Any = getattr(io.IOBase, "__del__")  # noqa: B009 - it closes the file, which nobody sees where that is in C
@@ -106,6 +109,8 @@ def _parts(real: Any) -> Iterable[Any]:
         return _of_error(real)
     if kind is FunctionType:
         return _of_function(real)
+    if kind is FrameType:  # the namespace of a module outlives the frame that filled it
+        return (part for part in gc.get_referents(real) if part is not real.f_globals)
     if kind is Context:
         return real.values() if len(real) <= MANY else ()
     if not FLAGS(kind) & HEAP_TYPE and hasattr(kind, "__next__"):
