@@ -281,7 +281,22 @@ def descriptor_classes() -> Iterator[Any]:
     yield holder
 
 
+def hooks() -> Iterator[Any]:
+    kind, registered = abc.ABCMeta("Kind", (), {}), type("Registered", (), {})
+    yield kind, registered()
+    kind.register(registered)
+    yield kind, registered()
+    kind.__subclasshook__ = classmethod(lambda cls, other: False if other is registered else NotImplemented)  # type: ignore[attr-defined]
+    yield kind, registered()
+
+
+def belongs(pair: Any) -> Any:
+    kind, value = pair
+    return isinstance(value, kind), issubclass(type(value), kind)
+
+
 CASES = {
+    "hooks of abstract classes": (belongs, hooks),
     "classes of descriptors": (read, descriptor_classes),
     "metaclasses": (kinds, metaclasses),
     "metaclasses of classes of values": (kind_of_class, kinds_of_classes),

@@ -13,7 +13,7 @@ from framejit.core.value import FALSE, NONE, TRUE, Const, Value, bool_const
 from framejit.objects.class_model import act, write
 from framejit.objects.object_ import PLAIN, type_lookup
 from framejit.objects.own_dict import own_names
-from framejit.objects.type_ import ABC_CHECK, is_subclass, note_unrelated
+from framejit.objects.type_ import ABC_CHECK, is_subclass, note_relation
 from framejit.reasons import R
 from framejit.rules.registry import handler
 
@@ -114,11 +114,10 @@ def subclasses(s: Services, cls: Const) -> list[Value]:
     return [Const(one) for one in type.__subclasses__(cls.obj) if one not in STAND_INS or one in s.trace.classes]
 
 
-def _real(s: Services, function: Any, *args: Any) -> Value:
+def _real(s: Services, function: Any, cls: type, of: type) -> Value:
     try:
-        answer = function(*args)
-        if not answer:
-            note_unrelated(s, *args)
+        answer = function(cls, of)
+        note_relation(s, cls, of, answer)
         return bool_const(answer)
     except Exception as error:  # noqa: BLE001 - hooks written in Python may raise anything
         return s.unsupported(R.OPAQUE_CALL, function, f"{type(error).__name__}: {error}")

@@ -368,8 +368,7 @@ def _trusted_check(s: Services, cls: type, of: type) -> bool:
         answer = issubclass(of, cls)
     except Exception as error:  # noqa: BLE001 - hooks written in Python may raise anything
         return s.unsupported(R.OPAQUE_CALL, issubclass, f"{type(error).__name__}: {error}")
-    if not answer:
-        note_unrelated(s, cls, of)
+    note_relation(s, cls, of, answer)
     return answer
 
 
@@ -393,9 +392,13 @@ class Unrelated:
         return True
 
 
-def note_unrelated(s: Services, cls: type, of: type) -> None:
-    """Guard that a class is no subclass of an abstract one: it may be registered at any time."""
+def note_relation(s: Services, cls: type, of: type, related: bool) -> None:
+    """Guard that a class is no subclass of an abstract one, as which it may be registered at any time, or is one because it was."""
     if not isinstance(cls, abc.ABCMeta):
+        return
+    if related:
+        if cls not in of.__mro__:
+            s.type_lookup(cls, "__subclasshook__")  # goes before what was registered
         return
     found = s.trace.cache.get(Unrelated)
     if found is None:
