@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import weakref
 
@@ -172,3 +173,40 @@ def test_a_frame_that_a_traceback_has_seen_ends_with_its_final_variables_and_goe
         gc.enable()
         unsubscribe()
     assert len(ends) >= 3
+
+
+@contextlib.contextmanager
+def breaking(n):
+    try:
+        yield n
+    except ValueError as error:
+        framejit.graph_break()
+        if n == 2:
+            raise KeyError(n) from error
+    finally:
+        framejit.graph_break()
+
+
+def managed(n):
+    with breaking(n) as one, breaking(one + 1):
+        framejit.graph_break()
+        if n:
+            raise ValueError(n)
+    return "left"
+
+
+def calls_managed(n):
+    try:
+        return managed(n)
+    except KeyError as error:
+        return type(error.__cause__), type(error.__context__)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (1, 1, 1), (2, 2, 0)])
+def test_an_exception_that_leaves_a_frame_keeps_the_entries_of_its_traceback(order, monkeypatch):
+    monkeypatch.setattr(framejit.config, "capture_without_tensors", True)
+    framejit.reset()
+    compiled = framejit.compile(calls_managed, backend="eager")
+    for _ in range(3):
+        for n in order:
+            assert compiled(n) == calls_managed(n)

@@ -98,8 +98,11 @@ class Heap:
         self.trail.put(self._table(self.fields, ref), field, value)
         return value
 
-    def set(self, ref: Ref, field: Any, value: Any) -> None:
-        """Write a field: an effect if the object is real. Unsupported where a very long container grows: each state of it is kept."""
+    def set(self, ref: Ref, field: Any, value: Any, held: Any = None) -> None:
+        """Write a field: an effect if the object is real; the new value may hold another, `held`.
+
+        Unsupported where a very long container grows: each state of it is kept.
+        """
         if field is self.ITEMS or field is self.APPENDED:
             before = self.get(ref, field)
             if before is not None:
@@ -110,7 +113,7 @@ class Heap:
             writes = self._table(self.written, ref)
             if field not in writes:
                 self.trail.put(writes, field, _endings(self._replaced(ref, field)))
-            dropped = writes[field] and writes[field] - _endings(getattr(part, "real", None) for part in _values(value))
+            dropped = writes[field] and writes[field] - _endings(getattr(part, "real", None) for part in _values((value, held)))
             if dropped and not all(one in self.given and self.given[one](self) for one in dropped):
                 raise Unsupported(R.OPAQUE_OPERATION, ref, "a finalizer may run when an item is dropped")
         self.trail.put(self._table(self.fields, ref), field, value)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from types import FunctionType
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
 from typing import Any, NamedTuple
 
 from framejit import _C
@@ -49,7 +56,18 @@ UNARY_OPERATORS: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": oper
 # Roots. SLOT: (index, name) in the frame's flat array; CONST: an object known by identity. CALLER_*: of the frame that
 # waits (depth, ...) calls above for the one the region starts in.
 SLOT = step("SLOT", _root, lambda _p, a: f"L.{a[1]}" if a[1] else f"S[{a[0]}]", "LOAD_SLOT")
-CONST = step("CONST", _root, lambda _p, a: f"<{getattr(a, '__name__', type(a).__name__)}>", "LOAD_CONST")
+NAMED = (FunctionType, BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType, MemberDescriptorType)
+NAME_OF: Callable[[type], str] = vars(type)["__name__"].__get__
+
+
+def _name(obj: Any) -> str:
+    """What a constant is called, without running code of its class."""
+    kind = type(obj)
+    name: str = obj.__name__ if kind in NAMED else NAME_OF(obj if issubclass(kind, type) else kind)
+    return name
+
+
+CONST = step("CONST", _root, lambda _p, a: f"<{_name(a)}>", "LOAD_CONST")
 FUNC = step("FUNC", _root, lambda _p, _a: "FUNC", "LOAD_FUNC")
 GLOBALS = step("GLOBALS", _root, lambda _p, _a: "G", "LOAD_GLOBALS")
 BUILTINS = step("BUILTINS", _root, lambda _p, _a: "B", "LOAD_BUILTINS")

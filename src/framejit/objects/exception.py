@@ -370,7 +370,7 @@ def grow(s: Services, raised: Value, ended: Any = None) -> None:
     if isinstance(raised, Ref):
         before, step = field(s, raised, "__traceback__"), raised_at(s.heap, raised)
         fields = {OF: raised, STEP: s.steps if step is None else step, NEXT: before, PLACE: s.place_in_start(ended), SHOWN: s.shown(ended)}  # type: ignore[attr-defined]
-        s.heap.set(raised, TRACEBACK, s.heap.new(types.TracebackType, fields))
+        s.heap.set(raised, TRACEBACK, s.heap.new(types.TracebackType, fields), before)
 
 
 def note_caught(s: Services, frame: Any, raised: Value) -> None:

@@ -39,7 +39,7 @@ def order(s: Services, cls: type) -> tuple[type, ...]:
 def note_kind(s: Services, path: Path, obj: Any) -> None:
     """Guard the class of a constant, its metaclass if it is a class, where another one can be put in its place."""
     kind = type(obj)
-    if (may_change(kind) or kind is ModuleType) and not (isinstance(obj, type) and obj in s.trace.classes):
+    if (may_change(kind) or kind is ModuleType) and not (issubclass(kind, type) and obj in s.trace.classes):
         s.guard(path, "TYPE", kind)
 
 
