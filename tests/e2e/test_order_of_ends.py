@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dis
+import sys
 
 import pytest
 
@@ -471,3 +472,39 @@ def test_a_region_made_for_a_value_that_dies_quietly_is_not_used_for_one_that_cl
             run(makers[kind])
             seen.append((LOG[:], DONE[:]))
         assert seen[0] == seen[1]
+
+
+class SaysWhatIsHandled:
+    def __init__(self, n):
+        self.n = n
+
+    def __del__(self):
+        framejit.graph_break()
+        LOG.append((self.n, sys.exc_info()[0]))
+
+
+def dies_in_a_handler(n):
+    first, second, last = SaysWhatIsHandled(n), SaysWhatIsHandled(n + 1), SaysWhatIsHandled(n + 2)
+    framejit.graph_break()
+    try:
+        raise ValueError
+    except ValueError:
+        del first
+        framejit.graph_break()
+        second = None
+    framejit.graph_break()
+    del last
+    return second
+
+
+def test_what_dies_in_a_handler_sees_the_exception_that_is_handled_then(monkeypatch):
+    monkeypatch.setattr(framejit.config, "capture_without_tensors", True)
+    framejit.reset()
+    compiled = framejit.compile(dies_in_a_handler, backend="eager")
+    seen = []
+    for run in (dies_in_a_handler, compiled, compiled, compiled):
+        LOG.clear()
+        run(1)
+        seen.append(LOG[:])
+    assert seen == [seen[0]] * 4
+    assert seen[0] == [(1, ValueError), (2, ValueError), (3, None)]

@@ -150,10 +150,10 @@ class Exits:
         if leave.kind is ExitKind.RETURN:
             if self.m.shows_frame and not self.frames and leave.slots:
                 self.frames = [self._final(leave.slots, len(leave.left))]
-            for entries in self.frames:
-                self._show(entries)
             if self.handled != KEEP:
                 self.add("SET_HANDLED", self.handled)
+            for entries in self.frames:
+                self._show(entries)
             if self.m.shows_frame:
                 self.add("RETURN_AT", self.returned, leave.instr.pc)
             elif self.root.co_flags & GENERATOR_FLAGS and not leave.left:
@@ -164,9 +164,9 @@ class Exits:
                 self.add("RETURN", self.returned)
             return self.code
         frames = [tuple(self._settle(entry) for entry in entries) for entries in self.frames]
-        self.add("SLOTS", frames[0])
-        if self.handled != KEEP:
+        if self.handled != KEEP:  # first: what the slots let go of may ask for it
             self.add("SET_HANDLED", self.handled)
+        self.add("SLOTS", frames[0])
         for caller, function, extra, slots in zip(self.chain, self.functions, self.extras, frames[1:]):
             inner = Label()
             self.add("CALLEE", function, caller.pc, caller.next_pc, caller.result.value, extra, slots, inner)
