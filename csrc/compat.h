@@ -119,13 +119,13 @@ static inline int fj_frame_retire(PyThreadState *ts, FJPyFrame *f) {
 }
 #define FJ_CAN_RETIRE (FJ_VERSION != 0x030C)
 
-/* The state of a generator that waits at `pc`; 3.13 tells `yield from` and `await` apart. */
+/* The state of a generator that waits at `pc`: before the first RESUME it has not started, and takes nothing but None; 3.13 tells
+ * `yield from` and `await` apart. */
 static inline int fj_suspended_state(PyCodeObject *code, int pc) {
+    if (pc / 2 < code->_co_firsttraceable) return FRAME_CREATED;
 #if PY_VERSION_HEX >= 0x030D0000
     _Py_CODEUNIT unit = _PyCode_CODE(code)[pc / 2];
     if ((unit.op.code == RESUME || unit.op.code == RESUME_CHECK) && (unit.op.arg & 3) >= 2) return FRAME_SUSPENDED_YIELD_FROM;
-#else
-    (void)code, (void)pc;
 #endif
     return FRAME_SUSPENDED;
 }

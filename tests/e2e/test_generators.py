@@ -1,6 +1,7 @@
 """Generators at the ends of their lives, and what collecting the items of an iterable does besides."""
 
 import contextlib
+import inspect
 from collections import deque
 
 import framejit
@@ -255,3 +256,29 @@ def test_the_context_of_what_is_thrown_through_yield_from(x):
         generator.throw(ValueError)
     except ValueError as error:
         return x + 1, repr(error.__context__)
+
+
+async def waits(n):
+    return n
+
+
+async def gives(n):
+    yield n
+
+
+def refused(send):
+    try:
+        send(1)
+    except TypeError as error:
+        return str(error)
+
+
+@check(breaks=4)
+def test_built_ones_have_not_started(x):
+    one, other, third = guarded(1), waits(2), gives(3)
+    framejit.graph_break()
+    y = x + 1
+    states = inspect.getgeneratorstate(one), inspect.getcoroutinestate(other)
+    told = refused(one.send), refused(other.send), refused(third.asend(1).send)
+    other.close()
+    return y, states, told, list(one)
