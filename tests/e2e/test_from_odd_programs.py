@@ -172,3 +172,27 @@ def test_special_methods_are_asked_for_once(x):
             found.append(str(error))
         found.append((name, list(LOG)))
     return x + 1, found
+
+
+class Swallows:
+    def __init__(self, kinds=()):
+        self.kinds = kinds
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        return kind is not None and issubclass(kind, self.kinds)
+
+
+@check(lambda: (torch.ones(2), ()), lambda: (torch.ones(2), ((), (KeyError,))), graphs=2, breaks=0)
+def test_a_given_empty_tuple_of_classes_matches_nothing(x, kinds):
+    found = []
+    for swallows in (Swallows(), Swallows(kinds)):
+        try:
+            with swallows:
+                raise LookupError
+        except LookupError as error:
+            found.append((isinstance(error, kinds), issubclass(LookupError, kinds)))
+    group = ExceptionGroup("all", [ValueError(1)])
+    return x + 1, found, group.subgroup(Swallows().kinds)

@@ -30,6 +30,13 @@ def tuple_items(s: Services, v: Value) -> tuple[Value, ...] | None:
     return None if found is None else found.items
 
 
+def alternatives(s: Services, kind: Value) -> tuple[Value, ...] | None:
+    """The items of what is a tuple of classes, a constant such as () too; None for other values."""
+    if isinstance(kind, Const) and issubclass(type(kind.obj), tuple):
+        return tuple(map(Const, tuple.__iter__(kind.obj)))
+    return tuple_items(s, kind)
+
+
 def new_tuple(s: Services, cls: type, items: tuple[Value, ...]) -> Value:
     """A tuple of this class."""
     return s.heap.new(cls, {TUPLE: Pack(tuple, items)}) if cls.__dictoffset__ else Pack(cls, items)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from framejit.core.heap import MISSING
 from framejit.core.services import Services
 from framejit.core.value import NONE, TRUE, Const, Pack, Ref, Value
+from framejit.objects.constants import alternatives
 from framejit.objects.exception import (
     CAUSE,
     CONTEXT,
@@ -52,7 +53,8 @@ def matcher(s: Services, condition: Value) -> Matcher:
     found = s.force(condition)
     if found.cls is types.FunctionType:
         return lambda item: s.truth(s.call(found, [item]))
-    kinds = list(map(s.force, found.items)) if isinstance(found, Pack) and found.cls is tuple else [found]
+    several = alternatives(s, found) if found.cls is tuple else None
+    kinds = [found] if several is None else list(map(s.force, several))
     if not all(map(is_exception_class, kinds)):
         s.raise_error(TypeError, "expected a function, exception type or tuple of exception types")
     return lambda item: any(is_descendant(s, item.cls, kind.obj) for kind in kinds)  # type: ignore[attr-defined]

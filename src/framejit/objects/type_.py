@@ -16,7 +16,7 @@ from framejit.core.services import Pending, Services
 from framejit.core.state import Result
 from framejit.core.value import NULL, Const, Node, Pack, Ref, Value, bool_const
 from framejit.objects import deaths
-from framejit.objects.constants import REPLICAS
+from framejit.objects.constants import REPLICAS, alternatives
 from framejit.objects.exact import type_name
 from framejit.objects.lineage import is_descendant
 from framejit.objects.members import Members
@@ -310,8 +310,9 @@ class SuperModel(Model):
 def is_instance(s: Services, value: Value, kind: Value) -> bool:
     """isinstance(value, kind)."""
     kind = s.force(kind)
-    if isinstance(kind, Pack) and kind.cls is tuple:
-        return any(is_instance(s, value, item) for item in kind.items)
+    several = alternatives(s, kind)
+    if several is not None:
+        return any(is_instance(s, value, item) for item in several)
     value = s.force(value)
     cls: Any = kind.obj if isinstance(kind, Const) else None
     if issubclass(type(cls), types.UnionType):
@@ -329,8 +330,9 @@ def is_instance(s: Services, value: Value, kind: Value) -> bool:
 def is_subclass(s: Services, value: Value, kind: Value) -> bool:
     """issubclass(value, kind)."""
     kind, value = s.force(kind), s.force(value)
-    if isinstance(kind, Pack) and kind.cls is tuple:
-        return any(is_subclass(s, value, item) for item in kind.items)
+    several = alternatives(s, kind)
+    if several is not None:
+        return any(is_subclass(s, value, item) for item in several)
     if isinstance(kind, Const) and issubclass(type(kind.obj), types.UnionType):
         return any(is_subclass(s, value, Const(item)) for item in kind.obj.__args__)
     if not isinstance(kind, Const) or not issubclass(type(kind.obj), type):
