@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import sys
+import traceback
 import weakref
 
 import pytest
@@ -475,6 +476,55 @@ def test_locals_of_a_callee_die_with_what_was_handled(x):
             x = x * 2
     held = None
     return x + 1, died() is None
+
+
+def yields():
+    yield 1
+
+
+def waits_for(given):
+    yield from given
+
+
+class Thrower:
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return 1
+
+    def throw(self, error):
+        raise error
+
+    def close(self):
+        raise RuntimeError("not closed")
+
+
+def thrown_through(x, errors):
+    met, makes = [], (yields, lambda: waits_for(yields()), lambda: waits_for(waits_for(yields())), lambda: waits_for(waits_for(Thrower())))
+    for make, error in zip(makes, errors):
+        given = make()
+        next(given)
+        try:
+            given.throw(error)
+        except BaseException as caught:
+            met.append(caught)
+    return x + 1, met
+
+
+def entries(error):
+    """The functions and lines that the traceback of an exception shows, and those of its context."""
+    shown = [(frame.f_code.co_name, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    return [type(error), shown, error.__context__ and entries(error.__context__)]
+
+
+def test_what_is_thrown_through_generators_shows_their_frames_once():
+    framejit.reset()
+    compiled = framejit.compile(thrown_through, backend="eager")
+    for _ in range(2):
+        for error in (KeyError, StopIteration, GeneratorExit):
+            seen, expected = ([entries(one) for one in run(torch.ones(2), [error(n) for n in range(4)])[1]] for run in (compiled, thrown_through))
+            assert seen == expected
 
 
 @check(lambda: (torch.ones(2), ValueError("a")), calls=2)

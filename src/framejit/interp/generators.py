@@ -106,6 +106,7 @@ def resume(interp: Interpreter, ref: Ref, sent: Value, thrown: Value | None = No
         interp.trace.trail.put(interp.state, "handled", handled)
         heap.set(ref, RUNNING, False)
     if stopped is not None:
+        stopped = exception.passed_on(interp, stopped)
         exception.raise_from(interp, RuntimeError, f"{kind} raised {interp.exception_type(stopped).__name__}", stopped)
     if heap.get(ref, DONE):
         return None

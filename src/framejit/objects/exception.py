@@ -15,7 +15,7 @@ from framejit.core.services import Services
 from framejit.core.value import FALSE, NONE, TRUE, Const, Null, Pack, Ref, Value, bool_const
 from framejit.core.where import Where
 from framejit.objects import later
-from framejit.objects.constants import tuple_items
+from framejit.objects.constants import alternatives
 from framejit.objects.dict_ import lookup, store
 from framejit.objects.exact import type_name
 from framejit.objects.fold import is_foldable
@@ -373,6 +373,16 @@ def grow(s: Services, raised: Value, ended: Any = None) -> None:
         s.heap.set(raised, TRACEBACK, s.heap.new(types.TracebackType, fields), before)
 
 
+def passed_on(s: Services, raised: Value) -> Ref:
+    """An exception that C code does not let into the running frame (a suspended body gets it next): that has no entry in its traceback."""
+    raised = s.force(raised)
+    assert isinstance(raised, Ref)
+    trace = s.heap.get(raised, TRACEBACK)
+    if isinstance(trace, Ref) and trace.path is None:
+        s.heap.set(raised, TRACEBACK, s.heap.get(trace, NEXT))
+    return raised
+
+
 def note_caught(s: Services, frame: Any, raised: Value) -> None:
     """A handler of the frame catches an exception: its traceback shows the frame."""
     trace = s.heap.get(raised, TRACEBACK) if isinstance(raised, Ref) else None
@@ -474,7 +484,7 @@ def matches(s: Services, raised: Value, kind: Value) -> bool:
 def except_types(s: Services, kind: Value) -> list[type]:
     """The classes of an `except` clause."""
     kind = s.force(kind)
-    items = tuple(map(Const, kind.obj)) if isinstance(kind, Const) and issubclass(type(kind.obj), tuple) else tuple_items(s, kind)
+    items = alternatives(s, kind)
     found = [s.force(item) for item in ((kind,) if items is None else items)]
     for item in found:
         if not is_exception_class(item):

@@ -50,8 +50,9 @@ def throw_into(s: Services, v: Ref, args: list[Value]) -> Value | None:
             try:
                 _close_awaited(s, v, inner)
             except Raised as error:
-                exception.chain(s, s.force(error.value), _own(s, v))
-                return s.resume_generator(v, NONE, error.value)
+                thrown = exception.passed_on(s, error.value)
+                exception.chain(s, thrown, _own(s, v))
+                return s.resume_generator(v, NONE, thrown)
         elif (method := _thrower(s, inner)) is not None:
             return _throw_through(s, v, inner, method, args)
     try:
@@ -59,7 +60,7 @@ def throw_into(s: Services, v: Ref, args: list[Value]) -> Value | None:
     except Raised as error:  # what its constructor raises is thrown in its place
         if not exception.is_exception_class(s.force(args[0])):
             raise
-        raised = s.force(error.value)
+        raised = exception.passed_on(s, error.value)
     exception.chain(s, raised, _own(s, v))
     return s.resume_generator(v, NONE, raised)
 
@@ -90,8 +91,9 @@ def _throw_through(s: Services, v: Ref, inner: Value, method: Value, args: list[
     except Raised as error:
         s.heap.set(v, RUNNING, False)
         if not issubclass(s.exception_type(error.value), StopIteration):
-            exception.chain(s, s.force(error.value), _own(s, v))
-            return s.resume_generator(v, NONE, error.value, past_send=True)
+            thrown = exception.passed_on(s, error.value)
+            exception.chain(s, thrown, _own(s, v))
+            return s.resume_generator(v, NONE, thrown, past_send=True)
         item, value = None, s.getattr(error.value, "value")
     s.heap.set(v, RUNNING, False)
     return s.resume_generator(v, value, past_send=True) if item is None else item
