@@ -94,6 +94,17 @@ def test_the_functional_api(x):
     return x + Animal.BEE.value, Animal.ANT.name, Animal.__name__
 
 
+MADE = []
+
+
+@check(calls=3)
+def test_the_functional_api_makes_a_class_of_this_module_each_time(x):
+    Plant, Bits = Enum("Plant", "OAK ELM"), IntFlag("Bits", "ONE TWO")
+    again = any(Plant is one for one in MADE)
+    MADE.append(Plant)
+    return x + Plant.ELM.value, Plant.__module__, Bits.__module__, repr(Bits.ONE | Bits.TWO), again
+
+
 @check()
 def test_what_enums_forbid(x):
     class Color(Enum):

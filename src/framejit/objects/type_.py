@@ -39,8 +39,8 @@ def call_class(s: Services, target: Const, args: list[Value], kwargs: dict[str, 
     meta = type(cls)
     if cls.__flags__ & DISALLOW_INSTANTIATION:
         s.raise_error(TypeError, f"cannot create '{type_name(cls)}' instances")
-    if not plain and issubclass(cls, enum.Enum) and cls not in s.trace.classes and all(map(s.is_constant, args)) and not kwargs:
-        member = _enum_member(s, cls, args)
+    if not plain and issubclass(cls, enum.Enum) and cls not in s.trace.classes and len(args) == 1 and s.is_constant(args[0]) and not kwargs:
+        member = _enum_member(s, cls, s.constant(args[0]))
         if member is not None:
             return member
     if not plain and meta is not type and meta is not abc.ABCMeta:
@@ -68,20 +68,19 @@ def call_class(s: Services, target: Const, args: list[Value], kwargs: dict[str, 
 OF_ENUM = tuple(vars(kind)["_missing_"].__func__ for kind in (enum.Enum, enum.Flag))
 
 
-def _enum_member(s: Services, cls: type[enum.Enum], args: list[Value]) -> Value | None:
+def _enum_member(s: Services, cls: type[enum.Enum], value: Any) -> Value | None:
     """A member, or a combination of flags; one that was made for it is there when the capture starts over; None: ask user code."""
-    values = [s.constant(arg) for arg in args]
     if s.type_lookup(type(cls), "__call__") is not enum.EnumMeta.__call__:
         return None
     if getattr(s.type_lookup(cls, "_missing_"), "__func__", None) not in OF_ENUM:
-        is_member = len(values) == 1 and type(values[0]) in (int, str, float) and values[0] in cls._value2member_map_
-        return Const(cls._value2member_map_[values[0]]) if is_member else None
+        is_member = type(value) in (int, str, float) and value in cls._value2member_map_
+        return Const(cls._value2member_map_[value]) if is_member else None
     known = len(cls._value2member_map_)
     try:
-        found = cls(*values)
+        found = cls(value)
     except ValueError as error:
         return s.raise_error(ValueError, *error.args)
-    decision = "made", cls.__qualname__, str(values)
+    decision = "made", cls.__qualname__, repr(value)
     if len(cls._value2member_map_) != known and decision not in s.decisions:  # type: ignore[attr-defined]
         raise Retrace(decision)
     return Const(found)
