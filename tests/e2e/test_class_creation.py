@@ -508,3 +508,12 @@ def test_generic_classes_leave():
     finally:
         unsubscribe()
     assert not events, [str(event) for event in events]
+
+
+NAMELESS: dict = {"M": type("M", (type,), {}), "Hooked": type("Hooked", (), {"__init_subclass__": classmethod(lambda cls: None)})}
+exec("""
+def classes_without_a_module(x):
+    made = type("A", (), {"n": 1}), type("B", (Hooked,), {}), M("C", (), {}), type("D", (Exception,), {})
+    return x + 1, [hasattr(each, "__module__") for each in made], [repr(each) for each in made], [sorted(vars(each)) for each in made]
+""", NAMELESS)
+test_classes_where_the_globals_have_no_name = check()(NAMELESS["classes_without_a_module"])

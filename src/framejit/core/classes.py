@@ -18,7 +18,7 @@ def compares(meta: type) -> bool:
     """Whether a metaclass has its own say about which classes are equal: the capture, which looks classes up, would ask it."""
     if meta.__eq__ is type.__eq__ and meta.__hash__ is type.__hash__:
         return False
-    return meta.__module__ not in ("typing", "typing_extensions")  # theirs compare by identity
+    return getattr(meta, "__module__", None) not in ("typing", "typing_extensions")  # theirs compare by identity
 
 
 class ClassRecipe(NamedTuple):
@@ -68,14 +68,18 @@ class Misfit(Exception):
     """No shield has the layout of the bases."""
 
 
+# `type.__new__` looks for the module of a class in the globals that call it: these have no name, as the program's may.
+_new_type: Any = types.FunctionType((lambda *args: new(*args)).__code__, {"new": type.__new__})  # type: ignore[name-defined]  # noqa: F821
+
+
 def make_class(meta: type, name: str, bases: tuple[type, ...], namespace: dict[str, Any], hooked: bool) -> Any:
     """`type.__new__` without `__init_subclass__`; the namespace holds nothing with a `__set_name__` written in Python."""
     if not hooked:
-        return type.__new__(meta, name, bases, namespace)
+        return _new_type(meta, name, bases, namespace)
     wrong: TypeError | None = None
     for shield in _shields(bases):
         try:
-            made: Any = type.__new__(meta, name, (shield, *bases), namespace)
+            made: Any = _new_type(meta, name, (shield, *bases), namespace)
         except TypeError as error:  # wrong with every shield, or this one does not fit
             wrong = wrong or error
             continue
