@@ -100,3 +100,13 @@ def test_an_entry_that_went_and_one_that_came(x, table):
     y = x + len(table)
     pause()
     return y * 2, first, list(iterator)
+
+
+@check(breaks=0)
+def test_iterators_of_dicts_that_are_exhausted(x):
+    table = {1: 2}
+    ended = iter(table), iter(table.items()), iter(table.values()), reversed(table), reversed(table.items()), reversed(table.values())
+    for each in ended:
+        list(each)
+    table[3] = 4
+    return x + 1, ended

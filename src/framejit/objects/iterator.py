@@ -9,7 +9,6 @@ import functools
 import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from types import MappingProxyType
 from typing import Any
 
 from framejit import _C
@@ -333,11 +332,11 @@ def advanced(real: Any, steps: int) -> Any:
 
 
 def _dict_iterator(real: Any, what: str, steps: int) -> Any:
-    return advanced(getattr(dict, what)(real), steps)
+    return advanced(getattr(dict, what)({} if real is None else real), steps)
 
 
 def _dict_reversed(real: Any, what: str, steps: int) -> Any:
-    return advanced(reversed(getattr(dict, what)(real)), steps)
+    return advanced(reversed(getattr(dict, what)({} if real is None else real)), steps)
 
 
 def _check_size(s: Services, ref: Ref, present: Any, before: Any, text: str) -> None:
@@ -415,7 +414,7 @@ def _dict_advance(backward: bool | None) -> Advance:
 def _dict_rebuild(function: Any) -> Rebuild:
     def rebuild_(get: Field) -> tuple[Any, list[Value]]:
         if get("source") is NONE:
-            return (function, [Const(MappingProxyType({})), get("what"), Const(0)])
+            return (function, [NONE, get("what"), Const(0)])
         return (function, [get("source"), get("what"), get("index")])
 
     return rebuild_
