@@ -474,6 +474,44 @@ def test_a_region_made_for_a_value_that_dies_quietly_is_not_used_for_one_that_cl
         assert seen[0] == seen[1]
 
 
+def gives_its_exception(n):
+    kept = SaysWhatIsHandled(n)
+    try:
+        raise ValueError(kept is None)
+    except ValueError as error:
+        return error
+
+
+def lets_go_of_exceptions(n):
+    error = gives_its_exception(n)
+    framejit.graph_break()
+    error = None
+    LOG.append("first")
+    try:
+        gives_its_exception(n).missing
+    except AttributeError as other:
+        LOG.append("caught")
+        framejit.graph_break()
+        other.__traceback__ = gives_its_exception(n + 1).__traceback__
+        framejit.graph_break()
+        LOG.append("changed")
+    LOG.append("second")
+    return error
+
+
+def test_an_exception_holds_the_frame_that_has_ended_in_front_of_its_traceback(monkeypatch):
+    monkeypatch.setattr(framejit.config, "capture_without_tensors", True)
+    framejit.reset()
+    compiled = framejit.compile(lets_go_of_exceptions, backend="eager")
+    seen = []
+    for run in (lets_go_of_exceptions, compiled, compiled, compiled):
+        LOG.clear()
+        run(1)
+        seen.append(LOG[:])
+    assert seen == [seen[0]] * 4
+    assert seen[0][:2] == [(1, None), "first"]
+
+
 class SaysWhatIsHandled:
     def __init__(self, n):
         self.n = n

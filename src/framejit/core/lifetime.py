@@ -48,7 +48,7 @@ def _has_finalizer(kind: type) -> bool:
 
 
 def has_frames(error: BaseException) -> bool:
-    """Whether the traceback of an exception keeps frames alive behind the one that handles it."""
+    """Whether the traceback of an exception keeps frames alive behind the first one, which may be that which handles it."""
     traceback = TRACEBACK.__get__(error)
     return traceback is not None and traceback.tb_next is not None
 
@@ -143,6 +143,8 @@ def _of_error(error: BaseException) -> Iterator[Any]:
         for part in gc.get_referents(one):
             if type(part) is dict:
                 yield from part.values()
+            elif type(part) is TracebackType:
+                yield part  # of a single entry
             elif issubclass(type(part), BaseException) and id(part) not in seen:  # its cause or context
                 seen.add(id(part))
                 waiting.append(part)

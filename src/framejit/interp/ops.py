@@ -11,7 +11,7 @@ from framejit.bytecode.instr import CANONICAL, OP_IDS, Instr
 from framejit.bytecode.versions import NULL_FIRST
 from framejit.core.errors import Cut, Raised
 from framejit.core.heap import MISSING
-from framejit.core.lifetime import has_frames
+from framejit.core.lifetime import is_quiet
 from framejit.core.path import CALLED, FRAME_SLOTS, Called
 from framejit.core.services import Pending
 from framejit.core.value import NONE, NULL, Const, Lazy, Number, Pack, Ref, Value, bool_const
@@ -151,7 +151,7 @@ def after_drop(interp: Interpreter, old: Value) -> None:
             interp.keep_done()
             raise Cut(R.OPAQUE_OPERATION, old, "its finalizer may run here")
     elif issubclass(type(getattr(old, "real", None)), BaseException):
-        interp.guard(path.to(CALLED, Called(has_frames, (), f"has_frames({path})")), "EQ", False)
+        interp.guard(path.to(CALLED, Called(is_quiet, (), f"is_quiet({path})")), "EQ", True)
     interp.trace.flag("dropped")
 
 
