@@ -13,13 +13,13 @@
 #ifdef Py_GIL_DISABLED
 #error "framejit does not support free-threaded builds of CPython"
 #endif
+#include <internal/pycore_dict.h>
 #include <internal/pycore_frame.h>
 #include <internal/pycore_interp.h>
 #include <internal/pycore_object.h>
 #include <internal/pycore_pystate.h>
 #if PY_VERSION_HEX >= 0x030D0000
 #include <internal/pycore_ceval.h>
-#include <internal/pycore_dict.h>
 #include <internal/pycore_list.h>
 #include <internal/pycore_setobject.h>
 #include <internal/pycore_unicodeobject.h>

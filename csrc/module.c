@@ -59,9 +59,38 @@ static PyObject *set_slots(PyObject *Py_UNUSED(module), PyObject *set) {
     return found;
 }
 
-/* Exported by every CPython; since 3.13 only the internal headers declare them. */
 extern PyAPI_FUNC(int) _PySet_NextEntry(PyObject *set, Py_ssize_t *position, PyObject **key, Py_hash_t *hash);
-extern PyAPI_FUNC(int) _PyDict_Next(PyObject *dict, Py_ssize_t *position, PyObject **key, PyObject **value, Py_hash_t *hash);
+
+static int append_hash(PyObject *list, Py_hash_t hash) {
+    PyObject *number = PyLong_FromSsize_t(hash);
+    int result = number ? PyList_Append(list, number) : -1;
+    Py_XDECREF(number);
+    return result;
+}
+
+static int append_hashes_of_dict(PyObject *list, PyDictObject *dict) {
+    PyDictKeysObject *keys = dict->ma_keys;
+    PyObject *key, *value;
+    Py_ssize_t position = 0;
+    int result = 0;
+    if (DK_IS_UNICODE(keys)) { /* texts keep theirs */
+        while (!result && PyDict_Next((PyObject *)dict, &position, &key, &value)) result = append_hash(list, PyObject_Hash(key));
+        return result;
+    }
+    PyDictKeyEntry *entries = DK_ENTRIES(keys);
+    for (; !result && position < keys->dk_nentries; position++)
+        if (entries[position].me_value) result = append_hash(list, entries[position].me_hash);
+    return result;
+}
+
+static int append_hashes_of_set(PyObject *list, PyObject *set) {
+    PyObject *key;
+    Py_ssize_t position = 0;
+    Py_hash_t hash;
+    int result = 0;
+    while (!result && _PySet_NextEntry(set, &position, &key, &hash)) result = append_hash(list, hash);
+    return result;
+}
 
 /* What a dict or set goes by when it looks for a key, whatever the key says by now. */
 static PyObject *stored_hashes(PyObject *Py_UNUSED(module), PyObject *table) {
@@ -69,15 +98,10 @@ static PyObject *stored_hashes(PyObject *Py_UNUSED(module), PyObject *table) {
         PyErr_Format(PyExc_TypeError, "stored_hashes() takes a dict or set, not %.100s", Py_TYPE(table)->tp_name);
         return NULL;
     }
-    PyObject *found = PyList_New(0), *key, *value;
-    Py_ssize_t position = 0;
-    Py_hash_t hash;
-    while (found && (PyDict_Check(table) ? _PyDict_Next(table, &position, &key, &value, &hash)
-                                         : _PySet_NextEntry(table, &position, &key, &hash))) {
-        PyObject *number = PyLong_FromSsize_t(hash);
-        if (!number || PyList_Append(found, number) < 0) Py_CLEAR(found);
-        Py_XDECREF(number);
-    }
+    PyObject *found = PyList_New(0);
+    if (!found) return NULL;
+    int result = PyDict_Check(table) ? append_hashes_of_dict(found, (PyDictObject *)table) : append_hashes_of_set(found, table);
+    if (result < 0) Py_CLEAR(found);
     return found;
 }
 

@@ -191,6 +191,15 @@ def test_a_key_that_has_changed_between_two_calls_is_looked_for_where_it_was_sto
             held[1].number = 1
             for key in (Key(1), held[1], Key(2)):
                 assert compiled(keys, key) == program(keys, key)
-    assert framejit._C.stored_hashes({5: 1, 3: 2}) == [5, 3] and framejit._C.stored_hashes({4}) == [4]
+
+
+def test_stored_hashes():
+    key, table, texts = Key(1), {5: 1, 7: 2, 3: 2}, {"a": 1, "b": 2}
+    del table[7]
+    keys = {key: 1, "a": 2}
+    key.number = 9
+    assert framejit._C.stored_hashes(table) == [5, 3] and framejit._C.stored_hashes({4}) == [4]
+    assert framejit._C.stored_hashes(texts) == [hash("a"), hash("b")] and framejit._C.stored_hashes(keys) == [1, hash("a")]
+    assert framejit._C.stored_hashes(vars(key)) == [hash("number")] and framejit._C.stored_hashes({}) == []
     with pytest.raises(TypeError, match="dict or set, not list"):
         framejit._C.stored_hashes([])
