@@ -277,25 +277,6 @@ def test_the_dict_of_an_instance_is_one_object():
     assert torch.equal(result, torch.ones(2) + 1) and held.late == 1
 
 
-class Pair(tuple):
-    kept = None
-
-    def total(self):
-        if self.kept is None:
-            self.kept = sum(self)
-        return self.kept
-
-
-def test_attributes_of_tuples():
-    def program(x, pair):
-        return x + pair.total(), pair.total(), pair.kept, pair.__dict__
-
-    compiled = framejit.compile(program, backend="eager")
-    for _ in range(3):
-        result = compiled(torch.ones(2), Pair((1, 2)))
-        assert torch.equal(result[0], torch.ones(2) + 3) and result[1:] == (3, 3, {"kept": 3})
-
-
 def fails_twice():
     try:
         1 / 0
