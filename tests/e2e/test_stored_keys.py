@@ -193,6 +193,24 @@ def test_a_key_that_has_changed_between_two_calls_is_looked_for_where_it_was_sto
                 assert compiled(keys, key) == program(keys, key)
 
 
+def test_keys_that_have_become_equal_are_all_there(monkeypatch):
+    monkeypatch.setattr(framejit.config, "capture_without_tensors", True)
+
+    def program(keys, key):
+        return key in keys, len(keys), [one.number for one in keys], len(list(keys))
+
+    for kind in (set, frozenset, table):
+        framejit.reset()
+        compiled = framejit.compile(program, backend="eager")
+        for equal in (True, False, True):
+            held = [Colliding(place) for place in range(2)]
+            keys = kind(held)
+            held[1].number = 0 if equal else 5
+            for key in (Colliding(0), held[1], Colliding(9)):
+                with framejit.config.patch(strict=True):
+                    assert compiled(keys, key) == program(keys, key)
+
+
 def test_stored_hashes():
     key, table, texts = Key(1), {5: 1, 7: 2, 3: 2}, {"a": 1, "b": 2}
     del table[7]

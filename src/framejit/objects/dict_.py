@@ -244,6 +244,7 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
         if not plain:
             key = s.force(s.input(path.to(DICT_KEY, index), real_key))
             name = hash_key(s, key, items)
+            refuse_equal(s, key, name, items)
         names.append(name)
         if single and is_told_apart(name):
             name = named(s, name, single)
@@ -269,6 +270,12 @@ def full(s: Services, ref: Ref) -> dict[Any, tuple[Value, Any]]:
                 items[name] = (items[name][0] if name in items else new, value)
         s.heap.set(ref, ITEMS, items)
     return items
+
+
+def refuse_equal(s: Services, key: Value, name: Any, among: dict[Any, Any]) -> None:
+    """Refuse a real dict or set with two keys that have become equal since it got them: it holds both."""
+    if name in among:
+        s.unsupported(R.OPAQUE_OPERATION, key, "it has become equal to another key of its container")
 
 
 def guard_hashes(s: Services, path: Path, real: Any, names: Sequence[Any]) -> None:

@@ -11,7 +11,7 @@ from framejit.core.heap import Heap
 from framejit.core.path import CALLED, ITEM, Called, Path
 from framejit.core.services import Services
 from framejit.core.value import NONE, TRUE, Const, Node, Pack, Ref, Value, bool_const
-from framejit.objects.dict_ import guard_hashes, hash_key, trusted
+from framejit.objects.dict_ import guard_hashes, hash_key, refuse_equal, trusted
 from framejit.objects.exact import ExactModel
 from framejit.objects.members import FROZEN, Entries, Items, Members, each, frozen, layout, listed, twin_of
 from framejit.objects.method import method
@@ -199,6 +199,7 @@ def _loaded(s: Services, path: Path, real: Any) -> Members:
     for place, item in enumerate(each(real)):
         value = s.force(s.input(where.to(ITEM, place), item))
         name = hash_key(s, value, entries)
+        refuse_equal(s, value, name, entries)
         entries[name] = (value, TRUE)
     guard_hashes(s, path, real, list(entries))
     return Members(entries, None, real=real, path=path)
